@@ -1,0 +1,12 @@
+# The project's warnings. Errors only on clang: g++ 12 has false positives in Asio at -O2.
+add_library(belay_warnings INTERFACE)
+target_compile_options(belay_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wconversion -Wno-sign-conversion)
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  target_compile_options(belay_warnings INTERFACE -Wno-implicit-int-float-conversion)
+  if(BELAY_WERROR)
+    target_compile_options(belay_warnings INTERFACE -Werror)
+  endif()
+else()
+  target_compile_options(belay_warnings INTERFACE -Wno-maybe-uninitialized -Wno-missing-field-initializers)
+endif()

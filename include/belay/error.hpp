@@ -1,0 +1,44 @@
+// How belay reports failure. A failure that a correct program meets in normal life is a value:
+// result<T> with an errc. Exceptions are for start-up, broken invariants, and user tool code.
+#pragma once
+
+#include <expected>
+#include <string>
+#include <system_error>
+
+namespace belay {
+
+/// Why an operation did not happen. Also the label of metrics and the word in logs.
+enum class errc {
+    bad_request = 1,  ///< The caller sent something that cannot be understood.
+    not_found,        ///< No such session, stream or call, for this principal.
+    finished,         ///< The stream has its final answer; nothing can follow it.
+    fenced,           ///< The call's lease belongs to someone else now.
+    conflict,         ///< A record changed since it was read.
+    too_large,        ///< One event or body is over its limit.
+    too_many_streams, ///< The session keeps as many streams as it may and none can go.
+    too_many_sessions,///< The server keeps as many sessions as it may.
+    no_space,         ///< The byte limit of the session or the store is reached.
+    other_epoch,      ///< The cursor belongs to an earlier life of the stream.
+    unavailable,      ///< The store or the server cannot serve this now; try again later.
+    timed_out,        ///< It took longer than its limit.
+    closed,           ///< The other side, or the server, is going away.
+    cancelled,        ///< The caller asked for it to stop.
+};
+
+[[nodiscard]] std::error_category const& error_category() noexcept;
+[[nodiscard]] std::error_code make_error_code(errc code) noexcept;
+
+template<class T>
+using result = std::expected<T, std::error_code>;
+
+/// Shorthand for returning an error as a result.
+[[nodiscard]] inline std::unexpected<std::error_code> failure(errc code) noexcept
+{
+    return std::unexpected(make_error_code(code));
+}
+
+}
+
+template<>
+struct std::is_error_code_enum<belay::errc> : std::true_type {};

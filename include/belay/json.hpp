@@ -1,0 +1,11 @@
+// The JSON value type of belay: Boost.JSON, under a short name. Included by headers that pass JSON along
+// without looking into it.
+#pragma once
+
+#include <boost/json/value.hpp>
+
+namespace belay {
+
+namespace json = boost::json;
+
+}

@@ -1,0 +1,235 @@
+// A server: a name, a version, and tools. A tool is a function; its argument struct is its schema.
+//
+//   R f(Args)                  quick, cannot wait: answered at once
+//   task<R> f(call&, Args)     may wait, log and report progress; survives its caller's connection
+//
+// Args is a described struct (see schema.hpp) or json::object, and may be left out. R is std::string, a
+// described struct (also sent as structured content), or tool_result.
+#pragma once
+
+#include <belay/call.hpp>
+#include <belay/json.hpp>
+#include <belay/schema.hpp>
+#include <belay/task.hpp>
+
+#include <expected>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace belay {
+
+/// What a tool answers, in full. Without content it is one text block.
+struct tool_result {
+    std::string text;
+    json::array content;
+    std::optional<json::value> structured;
+    bool is_error = false;
+};
+
+/// Thrown by a tool: its text becomes an `isError` result that the model reads. The text of any other exception goes
+/// to the log, and the caller gets a general sentence.
+class tool_error : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+namespace detail {
+
+using quick_function = std::function<std::expected<tool_result, decode_error>(json::object const&)>;
+/// Reads the arguments, and gives the call that is ready to run.
+using waiting_call = std::move_only_function<task<tool_result>(call&)>;
+using waiting_function = std::function<std::expected<waiting_call, decode_error>(json::object const&)>;
+
+struct tool_definition {
+    std::string name;
+    std::string title;
+    std::string description;
+    json::object input_schema;
+    std::optional<json::object> output_schema;
+    std::optional<bool> read_only;
+    std::optional<bool> destructive;
+    std::optional<bool> idempotent;
+    std::optional<bool> open_world;
+    std::optional<std::chrono::nanoseconds> timeout;
+    bool waits_for_reader = true;
+    quick_function quick;     // one of the two is set
+    waiting_function waiting;
+};
+
+class server_core;
+
+template<class R>
+tool_result to_tool_result(R value)
+{
+    if constexpr (std::is_same_v<R, tool_result>) {
+        return value;
+    } else if constexpr (std::is_same_v<R, std::string>) {
+        return {std::move(value), {}, {}, false};
+    } else {
+        tool_result made;
+        made.structured = encode(value);
+        return made;
+    }
+}
+
+template<class R>
+std::optional<json::object> output_schema_of()
+{
+    if constexpr (std::is_same_v<R, tool_result> || std::is_same_v<R, std::string>)
+        return std::nullopt;
+    else
+        return schema_of<R>();
+}
+
+template<class Args>
+json::object input_schema_of()
+{
+    if constexpr (std::is_same_v<Args, json::object>)
+        return json::object{{"type", "object"}};
+    else
+        return schema_of<Args>();
+}
+
+template<class Args>
+std::expected<Args, decode_error> read_arguments(json::object const& in)
+{
+    if constexpr (std::is_same_v<Args, json::object>)
+        return in;
+    else
+        return decode<Args>(in);
+}
+
+// g++ 12: the arguments live in the coroutine's own parameter, not in a temporary of an awaiting expression.
+template<class R, class Args, class F>
+task<tool_result> run_waiting(F function, call& on, Args args)
+{
+    R value = co_await function(on, std::move(args));
+    co_return to_tool_result<R>(std::move(value));
+}
+template<class R, class F>
+task<tool_result> run_waiting(F function, call& on)
+{
+    R value = co_await function(on);
+    co_return to_tool_result<R>(std::move(value));
+}
+
+struct no_arguments {};
+BOOST_DESCRIBE_STRUCT(no_arguments, (), ())
+
+template<class F>
+struct tool_shape : tool_shape<decltype(&F::operator())> {};
+
+template<class R, class Args>
+struct tool_shape<R (*)(Args)> {
+    static void fill(tool_definition& into, auto function)
+    {
+        using args_type = std::remove_cvref_t<Args>;
+        into.input_schema = input_schema_of<args_type>();
+        into.output_schema = output_schema_of<R>();
+        into.quick = [function](json::object const& in) -> std::expected<tool_result, decode_error> {
+            auto args = read_arguments<args_type>(in);
+            if (!args)
+                return std::unexpected(std::move(args).error());
+            return to_tool_result<R>(function(std::move(*args)));
+        };
+    }
+};
+template<class R>
+struct tool_shape<R (*)()> {
+    static void fill(tool_definition& into, auto function)
+    {
+        into.input_schema = schema_of<no_arguments>();
+        into.output_schema = output_schema_of<R>();
+        into.quick = [function](json::object const&) -> std::expected<tool_result, decode_error> {
+            return to_tool_result<R>(function());
+        };
+    }
+};
+template<class R, class Args>
+struct tool_shape<task<R> (*)(call&, Args)> {
+    static void fill(tool_definition& into, auto function)
+    {
+        using args_type = std::remove_cvref_t<Args>;
+        into.input_schema = input_schema_of<args_type>();
+        into.output_schema = output_schema_of<R>();
+        into.waiting = [function](json::object const& in) -> std::expected<waiting_call, decode_error> {
+            auto args = read_arguments<args_type>(in);
+            if (!args)
+                return std::unexpected(std::move(args).error());
+            return waiting_call([function, args = std::move(*args)](call& on) mutable {
+                return run_waiting<R, args_type>(function, on, std::move(args));
+            });
+        };
+    }
+};
+template<class R>
+struct tool_shape<task<R> (*)(call&)> {
+    static void fill(tool_definition& into, auto function)
+    {
+        into.input_schema = schema_of<no_arguments>();
+        into.output_schema = output_schema_of<R>();
+        into.waiting = [function](json::object const&) -> std::expected<waiting_call, decode_error> {
+            return waiting_call([function](call& on) { return run_waiting<R>(function, on); });
+        };
+    }
+};
+template<class C, class R, class... Args>
+struct tool_shape<R (C::*)(Args...) const> : tool_shape<R (*)(Args...)> {};
+
+}
+
+/// A tool that was just registered, to say more about it.
+class tool_entry {
+public:
+    explicit tool_entry(detail::tool_definition& definition) : definition_(definition) {}
+
+    tool_entry& describe(std::string text);
+    tool_entry& title(std::string text);
+    /// It changes nothing. Such a call may be made again after an interruption.
+    tool_entry& read_only();
+    tool_entry& destructive();
+    /// Doing it twice is doing it once.
+    tool_entry& idempotent();
+    /// It touches only a closed world, not "the internet".
+    tool_entry& closed_world();
+    /// The call ends with `timed_out` after this time. Not for quick tools, which cannot wait.
+    tool_entry& timeout(std::chrono::nanoseconds limit);
+    /// Messages never wait for a slow caller; retention decides what such a caller gets.
+    tool_entry& never_wait();
+
+private:
+    detail::tool_definition& definition_;
+};
+
+class server {
+public:
+    server(std::string name, std::string version);
+
+    /// Shown to models by clients that support it.
+    server& instructions(std::string text);
+
+    /// Registers a tool. Throws std::invalid_argument for a bad or repeated name.
+    template<class F>
+    tool_entry tool(std::string name, F function)
+    {
+        auto definition = std::make_unique<detail::tool_definition>();
+        definition->name = std::move(name);
+        detail::tool_shape<F>::fill(*definition, function);
+        return add(std::move(definition));
+    }
+
+    /// For belay::run.
+    [[nodiscard]] std::shared_ptr<detail::server_core> const& core() const noexcept { return core_; }
+
+private:
+    tool_entry add(std::unique_ptr<detail::tool_definition> definition);
+
+    std::shared_ptr<detail::server_core> core_;
+};
+
+}

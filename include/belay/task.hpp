@@ -1,0 +1,11 @@
+// What a tool that waits returns: an Asio awaitable, so that a tool may await any Asio operation.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+
+namespace belay {
+
+template<class T = void>
+using task = boost::asio::awaitable<T>;
+
+}

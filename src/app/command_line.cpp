@@ -1,0 +1,72 @@
+#include "app/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <map>
+
+namespace belay::app {
+
+namespace {
+
+constexpr auto default_file = "belay.toml";
+
+}
+
+std::expected<settings, int>
+parse_command_line(std::string const& name, std::string const& version, int argc, char** argv)
+{
+    settings chosen;
+    settings_table const table(chosen);
+    CLI::App app(fmt::format(
+        "{} {}: serves MCP over HTTP; calls survive the loss of their connection.\n"
+        "Each setting can also stand in belay.toml under its key or in the environment as BELAY_KEY; flags win.\n"
+        "Times are written 500ms, 15s, 10m, 1h; sizes 64KiB, 8MiB, 1GiB.",
+        name, version));
+    app.set_version_flag("--version", fmt::format("{} {}", name, version));
+    std::string file;
+    app.add_option("--config", file, "Settings file; belay.toml in this folder is read without it.")->type_name("FILE");
+    std::map<std::string, std::vector<std::string>> given;
+    for (auto const& each : table.entries()) {
+        auto const flags = each.alias.empty() ? "--" + each.flag : "--" + each.flag + ",--" + each.alias;
+        auto* const option = app.add_option(flags, given[each.key], each.help);
+        option->type_name(each.shape)->default_str(each.preset);
+        if (each.is_list)
+            option->expected(1, 1000);
+        else
+            option->expected(1);
+    }
+    bool wants_settings = false;
+    app.add_flag("--settings", wants_settings, "Print the reference of all settings as Markdown and exit.");
+    try {
+        app.parse(argc, argv);
+    } catch (CLI::ParseError const& error) {
+        int const status = app.exit(error);
+        return std::unexpected(status == 0 ? 0 : 2);
+    }
+    if (wants_settings) {
+        fmt::print("{}", table.markdown());
+        return std::unexpected(0);
+    }
+    auto const fail = [&](std::string const& why) {
+        fmt::print(stderr, "{}: {}\n", name, why);
+        return std::unexpected(2);
+    };
+    if (file.empty() && std::filesystem::exists(default_file))
+        file = default_file;
+    if (!file.empty())
+        if (auto const loaded = table.load_file(file); !loaded)
+            return fail(loaded.error());
+    if (auto const loaded = table.load_environment(); !loaded)
+        return fail(loaded.error());
+    for (auto const& each : table.entries())
+        for (auto const& value : given[each.key])
+            if (auto const set = each.set(value); !set)
+                return fail(fmt::format("--{} {}: {}", each.flag, value, set.error()));
+    if (auto const completed = complete(chosen); !completed)
+        return fail(completed.error());
+    return chosen;
+}
+
+}

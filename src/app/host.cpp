@@ -1,0 +1,197 @@
+#include "app/host.hpp"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+namespace belay::app {
+
+namespace {
+
+// How long the last answers have to be written once all calls have ended.
+constexpr auto flush_limit = std::chrono::seconds(1);
+
+}
+
+class host::losses final : public store::loss_counter {
+public:
+    explicit losses(observe::metrics& metrics) : metrics_(metrics) {}
+    void trimmed(std::size_t events, std::size_t undelivered) override
+    {
+        metrics_.events_trimmed.Increment(static_cast<double>(events - undelivered));
+        metrics_.events_trimmed_undelivered.Increment(static_cast<double>(undelivered));
+    }
+    void ended(std::size_t events, std::size_t undelivered) override
+    {
+        metrics_.events_ended.Increment(static_cast<double>(events - undelivered));
+        metrics_.events_ended_undelivered.Increment(static_cast<double>(undelivered));
+    }
+
+private:
+    observe::metrics& metrics_;
+};
+
+host::host(
+    std::shared_ptr<detail::server_core> core, app::settings settings, base::clock const& clock,
+    base::random_source& random, base::logger log)
+    : settings_(std::move(settings)), log_(std::move(log)), core_(std::move(core))
+{
+    core_->seal();
+    for (unsigned i = 0; i < settings_.threads; ++i)
+        loops_.push_back(std::make_unique<base::io_loop>(clock));
+    metrics_ = std::make_unique<observe::metrics>();
+    losses_ = std::make_unique<losses>(*metrics_);
+    // The epoch names this life of the store; 32 bits keep event ids short.
+    store_ = std::make_unique<store::memory_store>(settings_.runtime.limits, random.next() >> 32, losses_.get());
+    node_ = std::make_unique<runtime::node>(settings_.runtime, *store_, random, *metrics_, log_);
+    endpoint_ = std::make_unique<transport::streamable_http>(*node_, *core_, settings_.transport);
+    add_routes();
+    auto& policy = settings_.http.policy;
+    policy.cors_methods = "GET, POST, DELETE, OPTIONS";
+    policy.cors_headers = "Content-Type, Accept, Authorization, Mcp-Session-Id, Mcp-Protocol-Version, Last-Event-ID, "
+                          "Mcp-Method, Mcp-Name";
+    policy.cors_expose = "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate, Retry-After";
+    policy.exempt_paths = {"/healthz", "/readyz"};
+    settings_.http.on_exchange_end = [this](http::access_record const& record) {
+        metrics_->request_seconds.Observe(std::chrono::duration<double>(record.duration).count());
+        log_.debug(
+            "{} {} {} in {} µs, {} bytes", static_cast<int>(record.method), record.path, record.status,
+            std::chrono::duration_cast<std::chrono::microseconds>(record.duration).count(), record.bytes_out);
+    };
+    std::vector<base::io_loop*> loops;
+    for (auto const& loop : loops_)
+        loops.push_back(loop.get());
+    http_ = std::make_unique<http::server>(std::move(loops), settings_.http, router_, log_);
+    node_->on_departure([this] { loops_.front()->post([this] { drain_step(); }); });
+}
+
+host::~host()
+{
+    stop_now();
+    wait();
+    // Frames of suspended tools hold timers and calls: they go while the node and the wheels are still there.
+    for (auto const& loop : loops_)
+        loop->context().restart();
+}
+
+void host::add_routes()
+{
+    router_.add(settings_.endpoint, "GET, POST, DELETE, OPTIONS", *endpoint_);
+    auto const get = [this](std::string path, auto answer) {
+        router_.add(std::move(path), "GET, HEAD, OPTIONS", [answer](std::shared_ptr<http::exchange> exchange) {
+            auto const method = exchange->request().method();
+            if (method != http::method::get && method != http::method::head)
+                return http::respond_text(
+                    *exchange, 405, "Use GET here.", {{"Allow", "GET, HEAD, OPTIONS"}});
+            answer(*exchange);
+        });
+    };
+    get("/healthz", [](http::exchange& exchange) { http::respond_text(exchange, 200, "ok"); });
+    get("/readyz", [this](http::exchange& exchange) {
+        if (node_->is_draining())
+            http::respond_text(exchange, 503, "draining", {{"Retry-After", "5"}});
+        else
+            http::respond_text(exchange, 200, "ready");
+    });
+    get("/metrics", [this](http::exchange& exchange) {
+        exchange.respond(
+            {200, "text/plain; version=0.0.4; charset=utf-8", {}},
+            node_->metrics_text(http_->statistics().open_connections));
+    });
+}
+
+void host::start()
+{
+    loops_.front()->post([this] { node_->start(*loops_.front()); });
+    for (auto const& loop : loops_)
+        threads_.emplace_back([&loop] { loop->run(); });
+}
+
+void host::wait()
+{
+    for (auto& thread : threads_)
+        if (thread.joinable())
+            thread.join();
+}
+
+void host::shut_down()
+{
+    loops_.front()->post([this] {
+        if (phase_ != phase::serving)
+            return;
+        phase_ = phase::draining;
+        node_->drain();
+        log_.info("stopping: {} calls are running", node_->running_calls());
+        limit_ = std::make_unique<base::timer>(loops_.front()->timers(), [this] {
+            log_.warning("stopping: {} calls are interrupted", node_->running_calls());
+            node_->interrupt_calls();
+            // Interrupted calls end at once; this is for a store that does not answer.
+            limit_ = std::make_unique<base::timer>(loops_.front()->timers(), [this] { close_connections(); });
+            limit_->after(flush_limit);
+        });
+        limit_->after(settings_.drain);
+        drain_step();
+    });
+}
+
+void host::drain_step()
+{
+    if (phase_ == phase::draining && node_->running_calls() == 0)
+        close_connections();
+    else if (phase_ == phase::closing && node_->open_followings() == 0)
+        stop_serving();
+}
+
+void host::close_connections()
+{
+    if (phase_ != phase::draining)
+        return;
+    phase_ = phase::closing;
+    node_->close_followers(engine::close_reason::draining);
+    limit_ = std::make_unique<base::timer>(loops_.front()->timers(), [this] { stop_serving(); });
+    limit_->after(flush_limit);
+    drain_step();
+}
+
+void host::stop_serving()
+{
+    if (phase_ == phase::stopped)
+        return;
+    phase_ = phase::stopped;
+    limit_.reset();
+    http_->stop([this] {
+        loops_.front()->post([this] {
+            node_->stop();
+            for (auto const& loop : loops_)
+                loop->stop();
+        });
+    });
+}
+
+void host::stop_now()
+{
+    loops_.front()->post([this] { stop_serving(); });
+}
+
+void host::poke()
+{
+    for (auto const& loop : loops_)
+        loop->poke();
+}
+
+std::uint16_t host::port() const
+{
+    return http_->local_endpoint().port();
+}
+
+std::string host::url() const
+{
+    auto const where = http_->local_endpoint();
+    auto const address = where.address();
+    if (address.is_unspecified())
+        return fmt::format("http://localhost:{}", where.port());
+    return address.is_v6() ? fmt::format("http://[{}]:{}", address.to_string(), where.port())
+                           : fmt::format("http://{}:{}", address.to_string(), where.port());
+}
+
+}

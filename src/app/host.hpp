@@ -1,0 +1,72 @@
+// The whole program as an object: loops and their threads, store, node, service, endpoints, HTTP server. The
+// only place that builds them together. Tests build one too, with a clock of their own.
+#pragma once
+
+#include "app/settings.hpp"
+#include "base/io_loop.hpp"
+#include "http/router.hpp"
+#include "server/core.hpp"
+#include "store/memory_store.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace belay::app {
+
+class host {
+public:
+    /// Listens at once; serves from start() on. Throws std::runtime_error with a sentence for the operator.
+    host(
+        std::shared_ptr<detail::server_core> core, settings settings, base::clock const& clock,
+        base::random_source& random, base::logger log);
+    ~host();
+
+    /// Runs the loops on threads of their own.
+    void start();
+    /// Waits until the program has stopped.
+    void wait();
+    /// Stops as on SIGTERM: calls may finish within the drain time, the rest is interrupted. From any thread.
+    void shut_down();
+    /// Stops without waiting for calls. From any thread.
+    void stop_now();
+
+    /// `http://127.0.0.1:3000`
+    [[nodiscard]] std::string url() const;
+    [[nodiscard]] std::uint16_t port() const;
+    [[nodiscard]] runtime::node& node() noexcept { return *node_; }
+    [[nodiscard]] store::memory_store& store() noexcept { return *store_; }
+    [[nodiscard]] observe::metrics& metrics() noexcept { return *metrics_; }
+    [[nodiscard]] http::server_statistics http_statistics() const { return http_->statistics(); }
+    /// For the owner of a manual clock, after advancing it.
+    void poke();
+
+private:
+    class losses;
+
+    void add_routes();
+    void drain_step();
+    void close_connections();
+    void stop_serving();
+
+    settings settings_;
+    base::logger log_;
+    std::shared_ptr<detail::server_core> core_;
+    std::vector<std::unique_ptr<base::io_loop>> loops_;
+    std::unique_ptr<observe::metrics> metrics_;
+    std::unique_ptr<losses> losses_;
+    std::unique_ptr<store::memory_store> store_;
+    std::unique_ptr<runtime::node> node_;
+    std::unique_ptr<transport::streamable_http> endpoint_;
+    http::router router_;
+    std::unique_ptr<http::server> http_;
+    std::vector<std::thread> threads_;
+
+    // On the first loop.
+    enum class phase { serving, draining, closing, stopped } phase_ = phase::serving;
+    std::unique_ptr<base::timer> limit_;
+};
+
+}

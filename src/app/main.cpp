@@ -1,0 +1,44 @@
+// The `belay` program: the reference server.
+#include "app/command_line.hpp"
+#include "app/reference_tools.hpp"
+
+#include <belay/run.hpp>
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace {
+
+constexpr auto usage = "belay: an MCP server that never drops a call\n"
+                       "\n"
+                       "  belay serve [flags]   serve the reference tools; `belay serve --help` lists the flags\n"
+                       "  belay settings        print the reference of all settings as Markdown\n"
+                       "  belay --version\n";
+
+}
+
+int main(int argc, char** argv)
+{
+    belay::server server("belay", BELAY_VERSION);
+    belay::app::add_reference_tools(server);
+    if (argc < 2 || std::strcmp(argv[1], "--help") == 0 || std::strcmp(argv[1], "-h") == 0) {
+        fmt::print("{}", usage);
+        return argc < 2 ? 2 : 0;
+    }
+    if (std::strcmp(argv[1], "--version") == 0) {
+        fmt::print("belay {}\n", BELAY_VERSION);
+        return 0;
+    }
+    if (std::strcmp(argv[1], "settings") == 0) {
+        belay::app::settings settings;
+        fmt::print("{}", belay::app::settings_table(settings).markdown());
+        return 0;
+    }
+    if (std::strcmp(argv[1], "serve") != 0) {
+        fmt::print(stderr, "belay: there is no command {}\n\n{}", argv[1], usage);
+        return 2;
+    }
+    argv[1] = argv[0];
+    return belay::run(server, argc - 1, argv + 1);
+}

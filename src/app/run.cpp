@@ -1,0 +1,72 @@
+// belay::run: a server as a program.
+#include "app/command_line.hpp"
+#include "app/host.hpp"
+
+#include <belay/run.hpp>
+
+#include <boost/asio/signal_set.hpp>
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+
+namespace belay {
+
+int run(server const& server, int argc, char** argv)
+{
+    auto const parsed = app::parse_command_line(server.core()->name(), server.core()->version(), argc, argv);
+    if (!parsed)
+        return parsed.error();
+    return app::serve(server, *parsed);
+}
+
+}
+
+namespace belay::app {
+
+int serve(server const& server, settings const& settings)
+{
+    try {
+        http::raise_descriptor_limit();
+        base::machine_clock clock;
+        base::system_random random;
+        auto const log = base::stderr_logger(settings.log_level, settings.log_format);
+        host host(server.core(), settings, clock, random, log);
+
+        base::io_loop signals_loop(clock);
+        boost::asio::signal_set signals(signals_loop.context(), SIGTERM, SIGINT);
+        int seen = 0;
+        std::function<void(boost::system::error_code const&, int)> const on_signal
+            = [&](boost::system::error_code const& error, int) {
+                  if (error)
+                      return;
+                  // The second one means: now.
+                  if (++seen == 1)
+                      host.shut_down();
+                  else
+                      host.stop_now();
+                  signals.async_wait(on_signal);
+              };
+        signals.async_wait(on_signal);
+        std::thread signal_thread([&] { signals_loop.run(); });
+
+        host.start();
+        auto const url = host.url();
+        fmt::print(
+            "{} {} serves MCP at {}{}\n"
+            "Try it:\n"
+            "  curl -si {}{} -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \\\n"
+            "    -d '{{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{{}},\"clientInfo\":{{\"name\":\"curl\",\"version\":\"0\"}}}}}}'\n",
+            server.core()->name(), server.core()->version(), url, settings.endpoint, url, settings.endpoint);
+        std::fflush(stdout);
+        host.wait();
+        signals_loop.stop();
+        signal_thread.join();
+        return 0;
+    } catch (std::exception const& error) {
+        fmt::print(stderr, "{}: {}\n", server.core()->name(), error.what());
+        return 2;
+    }
+}
+
+}

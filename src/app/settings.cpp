@@ -1,0 +1,403 @@
+#include "app/settings.hpp"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <thread>
+
+namespace belay::app {
+
+namespace {
+
+using namespace std::chrono_literals;
+using outcome = std::expected<void, std::string>;
+
+template<class Number>
+std::expected<Number, std::string> parse_number(std::string_view text, Number least, Number most)
+{
+    Number value{};
+    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value < least || value > most)
+        return std::unexpected(fmt::format("expected a number from {} to {}", least, most));
+    return value;
+}
+
+std::string show(base::duration value)
+{
+    auto const ms = std::chrono::duration_cast<std::chrono::milliseconds>(value).count();
+    if (ms == 0)
+        return "off";
+    if (ms % 3'600'000 == 0)
+        return fmt::format("{}h", ms / 3'600'000);
+    if (ms % 60'000 == 0)
+        return fmt::format("{}m", ms / 60'000);
+    if (ms % 1000 == 0)
+        return fmt::format("{}s", ms / 1000);
+    return fmt::format("{}ms", ms);
+}
+
+std::string show_bytes(std::size_t value)
+{
+    for (auto const& [unit, size] : {std::pair{"GiB", 30}, {"MiB", 20}, {"KiB", 10}})
+        if (value != 0 && value % (std::size_t(1) << size) == 0)
+            return fmt::format("{}{}", value >> size, unit);
+    return fmt::format("{}", value);
+}
+
+std::string dashed(std::string text)
+{
+    std::ranges::replace(text, '.', '-');
+    std::ranges::replace(text, '_', '-');
+    return text;
+}
+
+// Builds entries; each kind of value knows how to read and show itself.
+struct builder {
+    std::vector<settings_table::entry>& into;
+
+    void
+    add(std::string key, std::string alias, std::string shape, std::string preset, std::string help,
+        std::function<outcome(std::string const&)> set, bool is_list = false)
+    {
+        into.push_back(
+            {key, dashed(key), std::move(alias), std::move(shape), std::move(help), std::move(preset), is_list,
+             std::move(set)});
+    }
+    void text(std::string key, std::string alias, std::string shape, std::string& value, std::string help)
+    {
+        add(std::move(key), std::move(alias), std::move(shape), value, std::move(help),
+            [&value](std::string const& given) -> outcome {
+                value = given;
+                return {};
+            });
+    }
+    enum class zero { allowed, refused };
+    template<class Duration>
+    void time(
+        std::string key, std::string alias, Duration& value, std::string help, zero zero = zero::refused,
+        std::string preset = {})
+    {
+        add(std::move(key), std::move(alias), zero == zero::allowed ? "TIME|off" : "TIME",
+            preset.empty() ? show(value) : std::move(preset), std::move(help),
+            [&value, zero](std::string const& given) -> outcome {
+                if (zero == zero::allowed && given == "off") {
+                    value = Duration::zero();
+                    return {};
+                }
+                auto const parsed = parse_duration(given);
+                if (!parsed)
+                    return std::unexpected(parsed.error());
+                if (*parsed <= base::duration::zero() && zero == zero::refused)
+                    return std::unexpected("must be longer than zero");
+                value = std::chrono::duration_cast<Duration>(*parsed);
+                return {};
+            });
+    }
+    void bytes(std::string key, std::string alias, std::size_t& value, std::string help)
+    {
+        add(std::move(key), std::move(alias), "SIZE", show_bytes(value), std::move(help),
+            [&value](std::string const& given) -> outcome {
+                auto const parsed = parse_bytes(given);
+                if (!parsed)
+                    return std::unexpected(parsed.error());
+                value = *parsed;
+                return {};
+            });
+    }
+    template<class Number>
+    void count(
+        std::string key, std::string alias, Number& value, Number least, Number most, std::string help,
+        std::string preset = {})
+    {
+        add(std::move(key), std::move(alias), "N", preset.empty() ? fmt::format("{}", value) : std::move(preset),
+            std::move(help), [&value, least, most](std::string const& given) -> outcome {
+                auto const parsed = parse_number<Number>(given, least, most);
+                if (!parsed)
+                    return std::unexpected(parsed.error());
+                value = *parsed;
+                return {};
+            });
+    }
+    template<class Enum>
+    void choice(
+        std::string key, std::string alias, Enum& value, std::vector<std::pair<std::string, Enum>> names,
+        std::string help)
+    {
+        std::string shape;
+        std::string preset;
+        for (auto const& [name, meaning] : names) {
+            shape += (shape.empty() ? "" : "|") + name;
+            if (meaning == value)
+                preset = name;
+        }
+        add(std::move(key), std::move(alias), shape, preset, std::move(help),
+            [&value, names, shape](std::string const& given) -> outcome {
+                for (auto const& [name, meaning] : names)
+                    if (name == given) {
+                        value = meaning;
+                        return {};
+                    }
+                return std::unexpected("expected " + shape);
+            });
+    }
+    void list(std::string key, std::string alias, std::string shape, std::vector<std::string>& value, std::string help)
+    {
+        add(std::move(key), std::move(alias), std::move(shape), "", std::move(help),
+            [&value](std::string const& given) -> outcome {
+                for (std::size_t at = 0; at <= given.size();) {
+                    auto const comma = std::min(given.find(',', at), given.size());
+                    if (comma > at)
+                        value.push_back(given.substr(at, comma - at));
+                    at = comma + 1;
+                }
+                return {};
+            },
+            true);
+    }
+};
+
+}
+
+std::expected<base::duration, std::string> parse_duration(std::string_view text)
+{
+    auto const digits = std::min(text.find_first_not_of("0123456789"), text.size());
+    auto const number = parse_number<std::int64_t>(text.substr(0, digits), 0, 1'000'000'000);
+    auto const unit = text.substr(digits);
+    auto const bad = std::unexpected("expected a time such as 500ms, 15s, 10m or 1h");
+    if (!number)
+        return bad;
+    if (unit == "ms")
+        return std::chrono::milliseconds(*number);
+    if (unit == "s")
+        return std::chrono::seconds(*number);
+    if (unit == "m")
+        return std::chrono::minutes(*number);
+    if (unit == "h" && *number <= 1'000'000)
+        return std::chrono::hours(*number);
+    return bad;
+}
+
+std::expected<std::size_t, std::string> parse_bytes(std::string_view text)
+{
+    auto const digits = std::min(text.find_first_not_of("0123456789"), text.size());
+    auto const number = parse_number<std::size_t>(text.substr(0, digits), 1, std::size_t(1) << 40);
+    auto const unit = text.substr(digits);
+    auto const bad = std::unexpected("expected a size such as 65536, 64KiB, 8MiB or 1GiB");
+    if (!number)
+        return bad;
+    int shift = 0;
+    if (unit == "KiB")
+        shift = 10;
+    else if (unit == "MiB")
+        shift = 20;
+    else if (unit == "GiB")
+        shift = 30;
+    else if (!unit.empty() && unit != "B")
+        return bad;
+    if (*number > (std::size_t(1) << 50) >> shift)
+        return bad;
+    return *number << shift;
+}
+
+settings_table::settings_table(settings& into)
+{
+    into.runtime.limits.event_age = base::duration::zero(); // until complete(): the session's idle timeout
+    auto& run = into.runtime;
+    auto& http = into.http;
+    builder b{entries_};
+    using zero = builder::zero;
+
+    b.text("listen", "", "HOST:PORT", http.listen, "Address to serve on. Port 0 takes a free one and prints it.");
+    b.text("endpoint", "", "PATH", into.endpoint, "Path of the MCP endpoint.");
+    b.count<unsigned>("threads", "", into.threads, 1, 1024, "Event loops.", "one per core");
+    b.text("store", "", "memory", into.store, "Where sessions and streams are kept.");
+    b.text("node.id", "", "NAME", run.node_name, "Name of this process among others.");
+    b.list(
+        "allow_host", "", "NAME[:PORT]", http.policy.allow_host,
+        "Host names to answer to, beside the loopback names when bound to loopback. * allows all.");
+    b.list(
+        "allow_origin", "", "URL", http.policy.allow_origin,
+        "Origins whose pages may connect, beside this server's own. * allows all.");
+
+    b.time("session.idle_timeout", "session-idle", run.limits.session_idle, "A session ends after this long without a connection, a running call or a request.");
+    b.time("session.max_lifetime", "", run.session_max_lifetime, "A session ends at this age in any case.", zero::allowed);
+    b.count<std::size_t>("session.max", "max-sessions", run.limits.sessions, 1, 100'000'000, "Sessions at most; further ones get 503.");
+    b.bytes("session.max_bytes", "", run.limits.bytes_per_session, "Bytes of kept events per session.");
+    b.time("reaper.interval", "", run.reaper_interval, "How often idle sessions are looked for.");
+    b.time("keepalive", "", run.follower.keepalive, "A quiet stream connection gets a comment this often.");
+    b.time("retry", "", run.retry, "How long clients wait before they reconnect; up to a quarter is added at random.");
+    b.time("max_connection_age", "", run.follower.max_age, "Stream connections are closed at this age; clients resume.", zero::allowed);
+
+    b.count<std::size_t>("events.max_per_stream", "max-events", run.limits.events_per_stream, 2, 100'000'000, "Events kept per stream.");
+    b.bytes("events.max_bytes_per_stream", "max-stream-bytes", run.limits.bytes_per_stream, "Bytes kept per stream.");
+    b.bytes("events.max_bytes", "", run.limits.event_bytes, "One event at most; a larger result ends its call with result_too_large.");
+    b.time("events.max_age", "", run.limits.event_age, "Events are dropped at this age: on a call's stream counted from its end.", zero::refused, "session.idle_timeout");
+    b.time("events.sweep", "", run.sweep_interval, "How often old events are looked for.");
+    b.bytes("store.max_bytes", "", run.limits.bytes_total, "Bytes of kept events in all; new calls get 503 beyond it.");
+    b.count<std::size_t>("streams.max_retained", "", run.limits.streams_per_session, 1, 1'000'000, "Calls whose streams are kept per session.");
+    b.count<std::size_t>("streams.open", "", run.open_without_origin, 1, 1'000'000, "Stream connections per session.");
+    b.count<std::size_t>("streams.open_with_origin", "", run.open_with_origin, 1, 1'000'000, "The same for web pages, which share six connections per origin.");
+
+    b.time("call.max_duration", "", run.call_max, "A call ends with timed_out after this long.");
+    b.time("owner.lease", "lease", run.lease, "Calls of a node that is not heard of for this long are ended.");
+    b.time("flow.stall", "", run.flow.stall, "A tool waits this long for a reader that does not read; then its connection is closed.");
+    b.time("flow.grace", "", run.flow.grace, "A tool that is far ahead waits this long for a reader that has gone.", zero::allowed);
+
+    b.choice<transport::answer_form>("answer", "", into.transport.answer,
+        {{"auto", transport::answer_form::automatic}, {"sse", transport::answer_form::sse}, {"json", transport::answer_form::json}},
+        "auto: quick tools answer as JSON, others as streams. sse: every request gets a stream. json: none does, and nothing can be resumed.");
+    b.choice<transport::reinitialize_policy>("reinitialize", "", into.transport.reinitialize,
+        {{"reattach", transport::reinitialize_policy::reattach}, {"reject", transport::reinitialize_policy::reject}},
+        "What initialize does on a live session.");
+    b.choice<bool>("accept_stale_initialize", "", into.transport.accept_stale_initialize, {{"false", false}, {"true", true}},
+        "Whether initialize with an unknown session id opens a new session instead of 404.");
+    b.choice<engine::standalone_policy>("standalone", "", run.standalone,
+        {{"takeover", engine::standalone_policy::takeover}, {"conflict", engine::standalone_policy::conflict}},
+        "What a second GET on the standalone stream does to the first.");
+    b.choice<runtime::backlog_policy>("standalone_backlog", "", run.backlog,
+        {{"undelivered", runtime::backlog_policy::undelivered}, {"none", runtime::backlog_policy::none}},
+        "What a GET without Last-Event-ID gets of earlier events.");
+    b.choice<runtime::duplicate_policy>("duplicate_ids", "", run.duplicate_ids,
+        {{"isolate", runtime::duplicate_policy::isolate}, {"reject", runtime::duplicate_policy::reject}},
+        "What a call gets whose id another running call of the session has.");
+    b.choice<runtime::legacy_priming>("priming.legacy", "", run.priming_legacy,
+        {{"typed", runtime::legacy_priming::typed}, {"off", runtime::legacy_priming::off}},
+        "How clients before 2025-11-25 get the id to resume from before the first message.");
+
+    b.bytes("http.max_body", "max-body", http.limits.body_bytes, "Request body; 413 beyond it.");
+    b.bytes("http.max_header", "", http.limits.header_bytes, "Request head; 431 beyond it.");
+    b.count<std::size_t>("http.max_header_fields", "", http.limits.header_count, 1, 10'000, "Header fields of a request; 431 beyond it.");
+    b.bytes("http.max_target", "", http.limits.target_bytes, "Request target; 414 beyond it.");
+    b.time("http.header_timeout", "", http.header_timeout, "Time for a request's head.");
+    b.time("http.body_timeout", "", http.body_timeout, "Time for a request's body.");
+    b.time("http.idle_timeout", "", http.idle_timeout, "A connection between requests is closed after this long.");
+    b.time("http.write_timeout", "", http.write_timeout, "A connection whose peer takes no bytes is closed after this long.");
+    b.time("http.user_timeout", "", http.user_timeout, "TCP_USER_TIMEOUT: unacknowledged bytes break a connection after this long.");
+    b.count<std::size_t>("http.max_connections", "", http.max_connections, 1, 100'000'000, "Connections at most; further ones get 503.", "by file descriptors");
+
+    b.time("drain", "", into.drain, "After SIGTERM, running calls may finish within this time.", zero::allowed);
+    b.choice<base::log_level>("log.level", "", into.log_level,
+        {{"debug", base::log_level::debug}, {"info", base::log_level::info}, {"warning", base::log_level::warning}, {"error", base::log_level::error}, {"off", base::log_level::off}},
+        "The least that is logged.");
+    b.choice<base::log_format>("log.format", "", into.log_format, {{"text", base::log_format::text}, {"json", base::log_format::json}}, "Form of the log on standard error.");
+}
+
+std::string settings_table::entry::environment() const
+{
+    std::string name = "BELAY_" + key;
+    for (char& c : name) {
+        if (c == '.')
+            c = '_';
+        else if (c >= 'a' && c <= 'z')
+            c = static_cast<char>(c - 32);
+    }
+    return name;
+}
+
+settings_table::entry const* settings_table::find(std::string_view key) const noexcept
+{
+    auto const found = std::ranges::find(entries_, key, &entry::key);
+    return found == entries_.end() ? nullptr : &*found;
+}
+
+std::expected<void, std::string> settings_table::load_environment() const
+{
+    for (auto const& each : entries_)
+        if (auto const* value = std::getenv(each.environment().c_str()))
+            if (auto const set = each.set(value); !set)
+                return std::unexpected(fmt::format("{}={}: {}", each.environment(), value, set.error()));
+    return {};
+}
+
+namespace {
+
+outcome load_value(settings_table::entry const& into, toml::node const& node)
+{
+    if (auto const text = node.value_exact<std::string>())
+        return into.set(*text);
+    if (auto const number = node.value_exact<std::int64_t>())
+        return into.set(fmt::format("{}", *number));
+    if (auto const flag = node.value_exact<bool>())
+        return into.set(*flag ? "true" : "false");
+    if (auto const* array = node.as_array(); array && into.is_list) {
+        for (auto const& each : *array)
+            if (auto const set = load_value(into, each); !set)
+                return set;
+        return {};
+    }
+    return std::unexpected("expected " + into.shape);
+}
+
+outcome load_table(settings_table const& table, toml::table const& from, std::string const& prefix)
+{
+    for (auto const& [name, node] : from) {
+        auto const key = prefix + std::string(name.str());
+        if (auto const* entry = table.find(key)) {
+            if (auto const set = load_value(*entry, node); !set)
+                return std::unexpected(fmt::format("line {}: {}: {}", node.source().begin.line, key, set.error()));
+        } else if (auto const* nested = node.as_table()) {
+            if (auto const loaded = load_table(table, *nested, key + '.'); !loaded)
+                return loaded;
+        } else {
+            return std::unexpected(fmt::format(
+                "line {}: there is no setting {}; `belay settings` lists them", node.source().begin.line, key));
+        }
+    }
+    return {};
+}
+
+}
+
+std::expected<void, std::string> settings_table::load_file(std::string const& path) const
+{
+    try {
+        auto const file = toml::parse_file(path);
+        if (auto const loaded = load_table(*this, file, ""); !loaded)
+            return std::unexpected(path + ", " + loaded.error());
+        return {};
+    } catch (toml::parse_error const& error) {
+        return std::unexpected(
+            fmt::format("{}, line {}: {}", path, error.source().begin.line, error.description()));
+    }
+}
+
+std::string settings_table::markdown() const
+{
+    std::string out = "| key in belay.toml | flag | value | default | meaning |\n| --- | --- | --- | --- | --- |\n";
+    for (auto const& each : entries_) {
+        auto shape = each.shape;
+        for (std::size_t at = 0; (at = shape.find('|', at)) != std::string::npos; at += 2)
+            shape.insert(at, "\\");
+        out += fmt::format(
+            "| `{}` | `--{}`{} | {} | {} | {} |\n", each.key, each.flag,
+            each.alias.empty() ? "" : fmt::format(", `--{}`", each.alias), shape, each.preset, each.help);
+    }
+    return out;
+}
+
+std::expected<void, std::string> complete(settings& settings)
+{
+    if (settings.store != "memory")
+        return std::unexpected("store: this version keeps everything in memory; use --store memory");
+    if (settings.endpoint.empty() || settings.endpoint[0] != '/' || settings.endpoint.size() < 2)
+        return std::unexpected("endpoint: expected a path such as /mcp");
+    if (settings.runtime.limits.event_age == base::duration::zero())
+        settings.runtime.limits.event_age = settings.runtime.limits.session_idle;
+    if (settings.threads == 0)
+        settings.threads = std::max(1u, std::thread::hardware_concurrency());
+    auto const where = http::parse_listen(settings.http.listen);
+    if (!where)
+        return std::unexpected("listen: " + where.error());
+    bool const is_loopback = where->address().is_loopback();
+    settings.http.policy.loopback = is_loopback;
+    if (!is_loopback && settings.http.policy.allow_host.empty())
+        return std::unexpected(fmt::format(
+            "{} can be reached from other machines: name the hosts it answers to with --allow-host NAME (or * for all)",
+            settings.http.listen));
+    return {};
+}
+
+}

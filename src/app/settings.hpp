@@ -1,0 +1,68 @@
+// Every setting of the program in one table: key, flag, environment variable, default, meaning. The flags,
+// belay.toml, `belay settings` and docs/settings.md are made from it.
+#pragma once
+
+#include "base/log.hpp"
+#include "http/server.hpp"
+#include "runtime/settings.hpp"
+#include "transport/streamable_http.hpp"
+
+#include <expected>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace belay::app {
+
+struct settings {
+    std::string endpoint = "/mcp";
+    unsigned threads = 0; ///< 0: one per core
+    std::string store = "memory";
+    base::duration drain = std::chrono::seconds(20);
+    base::log_level log_level = base::log_level::info;
+    base::log_format log_format = base::log_format::text;
+    runtime::settings runtime;
+    transport::streamable_http_settings transport;
+    http::server_settings http;
+};
+
+class settings_table {
+public:
+    /// The table edits the settings given, which must outlive it.
+    explicit settings_table(settings& into);
+
+    struct entry {
+        std::string key;    ///< as in belay.toml
+        std::string flag;   ///< without the dashes
+        std::string alias;  ///< a shorter flag; empty: none
+        std::string shape;  ///< what a value looks like: "10m", "takeover|conflict"
+        std::string help;
+        std::string preset; ///< the default as text
+        bool is_list = false;
+        std::function<std::expected<void, std::string>(std::string const&)> set;
+
+        [[nodiscard]] std::string environment() const;
+    };
+
+    [[nodiscard]] std::vector<entry> const& entries() const noexcept { return entries_; }
+    [[nodiscard]] entry const* find(std::string_view key) const noexcept;
+
+    /// The errors name the place and say what would be right.
+    [[nodiscard]] std::expected<void, std::string> load_file(std::string const& path) const;
+    [[nodiscard]] std::expected<void, std::string> load_environment() const;
+
+    /// The reference, as Markdown.
+    [[nodiscard]] std::string markdown() const;
+
+private:
+    std::vector<entry> entries_;
+};
+
+/// What follows from other settings, and what contradicts them. After everything is loaded.
+[[nodiscard]] std::expected<void, std::string> complete(settings& settings);
+
+[[nodiscard]] std::expected<base::duration, std::string> parse_duration(std::string_view text);
+[[nodiscard]] std::expected<std::size_t, std::string> parse_bytes(std::string_view text);
+
+}

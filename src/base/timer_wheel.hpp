@@ -1,0 +1,82 @@
+// One timer wheel per loop: every timeout of the loop's objects, in constant time, behind one timer of
+// the operating system. Six levels of 64 slots with one millisecond ticks reach two years.
+// Not thread-safe: a wheel and its timers belong to one loop.
+#pragma once
+
+#include "base/clock.hpp"
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+namespace belay::base {
+
+class timer_wheel;
+
+/// A deadline that can be moved or cancelled. Cancels itself when destroyed. Its function runs on the
+/// wheel's loop, may rearm it, and may destroy it.
+class timer {
+public:
+    timer(timer_wheel& wheel, std::move_only_function<void()> expired);
+    timer(timer const&) = delete;
+    timer& operator=(timer const&) = delete;
+    ~timer();
+
+    /// Arms the timer, or moves it. A time that has passed fires at the next advance.
+    void at(time_point when);
+    void after(duration delay);
+    void cancel() noexcept;
+    [[nodiscard]] bool is_armed() const noexcept { return slot_ != nullptr; }
+
+private:
+    friend class timer_wheel;
+
+    timer_wheel& wheel_;
+    std::move_only_function<void()> expired_;
+    std::uint64_t tick_ = 0;
+    timer* previous_ = nullptr;
+    timer* next_ = nullptr;
+    timer** slot_ = nullptr;
+};
+
+class timer_wheel {
+public:
+    explicit timer_wheel(clock const& clock);
+    timer_wheel(timer_wheel const&) = delete;
+    timer_wheel& operator=(timer_wheel const&) = delete;
+    ~timer_wheel();
+
+    [[nodiscard]] time_point now() const noexcept { return clock_.now(); }
+
+    /// Runs every timer that is due at the clock's time, in order of their ticks. Returns how many ran.
+    std::size_t advance();
+
+    /// When advance() is next needed. Never later than the earliest timer; may be earlier.
+    [[nodiscard]] std::optional<time_point> next_deadline() const noexcept;
+
+    /// Called when a timer is armed that is due before all others, so that the owner can wake earlier.
+    void on_earlier(std::move_only_function<void(time_point)> earlier) { earlier_ = std::move(earlier); }
+
+private:
+    friend class timer;
+
+    static constexpr int level_count = 6;
+    static constexpr int slot_bits = 6;
+    static constexpr int slot_count = 1 << slot_bits;
+
+    [[nodiscard]] std::uint64_t tick_of(time_point when) const noexcept;
+    [[nodiscard]] std::optional<std::uint64_t> next_tick() const noexcept;
+    void insert(timer& entry) noexcept;
+    void remove(timer& entry) noexcept;
+
+    clock const& clock_;
+    time_point start_;
+    std::uint64_t elapsed_ = 0;
+    std::array<std::uint64_t, level_count> occupied_{};
+    std::array<std::array<timer*, slot_count>, level_count> slots_{};
+    timer* due_ = nullptr; // armed for a tick that has passed
+    std::move_only_function<void(time_point)> earlier_;
+};
+
+}

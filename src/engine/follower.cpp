@@ -1,0 +1,233 @@
+#include "engine/follower.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace belay::engine {
+
+namespace {
+
+// A last page up to this size ends the answer in the same write; a larger one is drained first, so that
+// "delivered" is not said of bytes that never left the process.
+constexpr std::size_t end_at_once_bytes = 64 * 1024;
+
+// How many writes are remembered for the delivered mark. A socket buffer holds few of them.
+constexpr std::size_t remembered_writes = 32;
+
+}
+
+std::string_view to_string(close_reason reason) noexcept
+{
+    switch (reason) {
+    case close_reason::finished: return "finished";
+    case close_reason::peer_gone: return "peer_gone";
+    case close_reason::taken_over: return "taken_over";
+    case close_reason::over_budget: return "over_budget";
+    case close_reason::asked: return "asked";
+    case close_reason::aged: return "aged";
+    case close_reason::stalled: return "stalled";
+    case close_reason::session_ended: return "session_ended";
+    case close_reason::draining: return "draining";
+    case close_reason::failed: return "failed";
+    }
+    return "?";
+}
+
+follower::follower(
+    std::uint64_t position, priming priming, bool restarted, follower_settings const& settings, base::time_point now)
+    : settings_(settings), position_(position), floor_(position), noted_(position), priming_(priming),
+      restarted_(restarted), opened_(now), last_output_(now)
+{
+}
+
+void follower::open(follower_actions& out)
+{
+    // The priming event waits for the first page, so that both leave in one write.
+    is_reading_ = true;
+    has_news_ = false;
+    if (priming_ == priming::yes) {
+        out.push_back(send_priming{position_});
+        has_output_ = true;
+    }
+    out.push_back(read_log{position_});
+}
+
+void follower::woken(follower_actions& out)
+{
+    has_news_ = true;
+    advance(out);
+}
+
+void follower::page_read(store::page const& page, base::time_point now, follower_actions& out)
+{
+    if (is_done_)
+        return;
+    is_reading_ = false;
+    if (is_first_page_) {
+        is_first_page_ = false;
+        sent_ = page.state.reader.sent;
+        floor_ = std::max(position_, page.state.reader.delivered);
+        has_output_ = true; // the head of the answer, even if there is nothing else
+        note(out, true, floor_);
+    }
+    std::size_t bytes = 0;
+    auto const tell_gap = [&](std::uint64_t to) {
+        out.push_back(send_gap{position_ + 1, to, std::exchange(restarted_, false)});
+        position_ = to;
+        has_output_ = true;
+    };
+    if (restarted_ && !page.events.empty() && page.events.front().sequence == position_ + 1) {
+        // The log began anew: what was missed cannot be counted, but it is told.
+        out.push_back(send_gap{position_ + 1, position_, true});
+        restarted_ = false;
+    }
+    for (auto const& event : page.events) {
+        if (event.sequence <= position_)
+            continue;
+        if (event.sequence > position_ + 1)
+            tell_gap(event.sequence - 1);
+        out.push_back(send_event{event.sequence, event.payload});
+        if (event.sequence > sent_)
+            ++counts_.delivered;
+        else
+            ++counts_.replayed;
+        position_ = event.sequence;
+        offset_ = event.end_offset;
+        bytes += event.payload->size();
+        has_output_ = true;
+    }
+    if (page.events.empty() && position_ < page.state.top.sequence) {
+        tell_gap(page.state.top.sequence);
+        offset_ = page.state.top.offset;
+    }
+    if (restarted_ && page.events.empty()) {
+        out.push_back(send_gap{position_ + 1, position_, true});
+        restarted_ = false;
+        has_output_ = true;
+    }
+    sent_ = std::max(sent_, position_);
+    if (position_ < page.state.top.sequence)
+        has_news_ = true;
+    else if (page.state.finished)
+        is_finished_ = true;
+    if (is_finished_ && bytes <= end_at_once_bytes) {
+        finish(close_reason::finished, out);
+        return;
+    }
+    if (has_output_) {
+        last_output_ = now;
+        is_writing_ = true;
+        has_output_ = false;
+        out.push_back(flush_output{});
+    } else {
+        advance(out);
+    }
+}
+
+void follower::read_failed(errc why, follower_actions& out)
+{
+    if (is_done_)
+        return;
+    is_reading_ = false;
+    finish(why == errc::not_found ? close_reason::session_ended : close_reason::failed, out);
+}
+
+void follower::drained(std::uint64_t written, follower_actions& out)
+{
+    if (is_done_ || !is_writing_)
+        return;
+    is_writing_ = false;
+    writes_.push_back({written, position_});
+    if (writes_.size() > remembered_writes)
+        writes_.erase(writes_.begin());
+    if (position_ != noted_)
+        note(out, true, std::max(floor_, position_));
+    advance(out);
+}
+
+void follower::tick(base::time_point now, follower_actions& out)
+{
+    if (is_done_ || is_writing_ || is_reading_ || closing_)
+        return;
+    if (settings_.max_age > base::duration::zero() && now >= opened_ + settings_.max_age) {
+        close(close_reason::aged, std::nullopt, out);
+        return;
+    }
+    if (now >= last_output_ + settings_.keepalive) {
+        out.push_back(send_comment{"keepalive"});
+        out.push_back(flush_output{});
+        last_output_ = now;
+        is_writing_ = true;
+    }
+}
+
+void follower::close(
+    close_reason reason, std::optional<std::chrono::milliseconds> retry, follower_actions& out)
+{
+    if (is_done_ || closing_)
+        return;
+    closing_ = reason;
+    retry_ = retry;
+    if (is_writing_ && (reason == close_reason::stalled || reason == close_reason::taken_over)) {
+        // Nothing more would get through, or nobody wants it; the log has what was not read.
+        is_done_ = true;
+        out.push_back(abort_output{reason});
+        return;
+    }
+    advance(out);
+}
+
+void follower::advance(follower_actions& out)
+{
+    if (is_done_ || is_writing_)
+        return;
+    if (is_finished_)
+        return finish(close_reason::finished, out);
+    if (is_reading_)
+        return;
+    if (closing_)
+        return finish(*closing_, out);
+    if (has_news_) {
+        has_news_ = false;
+        is_reading_ = true;
+        out.push_back(read_log{position_});
+    }
+}
+
+void follower::finish(close_reason reason, follower_actions& out)
+{
+    is_done_ = true;
+    if (retry_ && reason != close_reason::finished)
+        out.push_back(send_retry{*retry_});
+    if (reason == close_reason::taken_over)
+        out.push_back(send_comment{"taken over by a newer connection"});
+    note(out, false, std::max(floor_, position_));
+    out.push_back(end_output{reason});
+}
+
+void follower::detach(std::uint64_t written, std::uint64_t unacknowledged, follower_actions& out)
+{
+    is_done_ = true;
+    auto const arrived = written - std::min(written, unacknowledged);
+    std::uint64_t delivered = floor_;
+    for (auto const& each : writes_)
+        if (each.bytes <= arrived)
+            delivered = std::max(delivered, each.sequence);
+    note(out, false, delivered);
+}
+
+void follower::note(follower_actions& out, bool attached, std::uint64_t delivered)
+{
+    noted_ = position_;
+    out.push_back(note_mark{{attached, position_, offset_, sent_, delivered}});
+}
+
+base::time_point follower::next_tick() const noexcept
+{
+    auto when = last_output_ + settings_.keepalive;
+    if (settings_.max_age > base::duration::zero())
+        when = std::min(when, opened_ + settings_.max_age);
+    return when;
+}
+
+}

@@ -1,0 +1,120 @@
+// A connection as a cursor: one machine per HTTP exchange that follows a stream. It reads after its
+// position, hands what it read to the socket, waits, and reads again. The first delivery, a resumed one
+// and one on another node are the same loop. Pure: takes events, returns actions, never waits.
+#pragma once
+
+#include "store/types.hpp"
+
+#include <belay/error.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace belay::engine {
+
+enum class close_reason {
+    finished,     ///< the stream's last event was delivered
+    peer_gone,    ///< the peer closed, reset or stalled
+    taken_over,   ///< a newer connection follows the stream
+    over_budget,  ///< the session has too many connections; the client polls
+    asked,        ///< the tool asked for it
+    aged,         ///< max_connection_age
+    stalled,      ///< the reader held the tool up for longer than flow.stall
+    session_ended,
+    draining,     ///< the server is going away; the client comes back elsewhere
+    failed,       ///< the stream could not be read
+};
+
+[[nodiscard]] std::string_view to_string(close_reason reason) noexcept;
+
+struct follower_settings {
+    base::duration keepalive = std::chrono::seconds(15);
+    base::duration max_age = base::duration::zero(); ///< zero: off
+    store::read_limit page;
+};
+
+// What the driver is to do, in order.
+struct send_priming { std::uint64_t sequence; };
+struct send_event { std::uint64_t sequence; store::bytes payload; };
+/// Tells that the events from…to are gone; its id is that of `to`.
+struct send_gap { std::uint64_t from; std::uint64_t to; bool restarted; };
+struct send_comment { std::string_view text; };
+struct send_retry { std::chrono::milliseconds delay; };
+/// Hand what was sent to the socket, then report drained().
+struct flush_output {};
+struct read_log { std::uint64_t after; };
+struct note_mark { store::reader_mark mark; };
+/// Hand over what is left, end the answer properly. The machine is done.
+struct end_output { close_reason reason; };
+/// Drop the connection. The machine is done.
+struct abort_output { close_reason reason; };
+
+using follower_action = std::variant<
+    send_priming, send_event, send_gap, send_comment, send_retry, flush_output, read_log, note_mark, end_output,
+    abort_output>;
+using follower_actions = std::vector<follower_action>;
+
+class follower {
+public:
+    enum class priming { yes, no };
+
+    /// `restarted`: the cursor came from an earlier life of the stream.
+    follower(
+        std::uint64_t position, priming priming, bool restarted, follower_settings const& settings,
+        base::time_point now);
+
+    void open(follower_actions& out);
+    void woken(follower_actions& out);
+    void page_read(store::page const& page, base::time_point now, follower_actions& out);
+    void read_failed(errc why, follower_actions& out);
+    /// All that was flushed is with the kernel; `written` counts the connection's bytes so far.
+    void drained(std::uint64_t written, follower_actions& out);
+    void tick(base::time_point now, follower_actions& out);
+    /// End the connection, not the stream, after what is being written. `retry` tells the client when to return.
+    void close(close_reason reason, std::optional<std::chrono::milliseconds> retry, follower_actions& out);
+    /// The connection is gone. `unacknowledged` of the bytes written may not have arrived.
+    void detach(std::uint64_t written, std::uint64_t unacknowledged, follower_actions& out);
+
+    [[nodiscard]] bool is_done() const noexcept { return is_done_; }
+    [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
+    /// When tick() is next of use.
+    [[nodiscard]] base::time_point next_tick() const noexcept;
+
+    /// Events given for the first time, and again, since the last call.
+    struct counts { std::uint64_t delivered = 0; std::uint64_t replayed = 0; };
+    [[nodiscard]] counts take_counts() noexcept { return std::exchange(counts_, {}); }
+
+private:
+    void advance(follower_actions& out);
+    void note(follower_actions& out, bool attached, std::uint64_t delivered);
+    void finish(close_reason reason, follower_actions& out);
+
+    follower_settings const& settings_;
+    std::uint64_t position_;
+    std::uint64_t offset_ = 0;
+    std::uint64_t sent_ = 0;    // highest sequence ever given to a reader of this stream
+    std::uint64_t floor_;       // what had arrived before this connection
+    std::uint64_t noted_;       // position of the last note
+    priming priming_;
+    bool restarted_;
+    bool is_first_page_ = true;
+    bool is_reading_ = false;
+    bool is_writing_ = false;
+    bool has_news_ = true;      // the log may have more than was read
+    bool has_output_ = false;   // sent but not flushed
+    bool is_done_ = false;
+    bool is_finished_ = false;  // all of a finished stream has been sent
+    std::optional<close_reason> closing_;
+    std::optional<std::chrono::milliseconds> retry_;
+    base::time_point opened_;
+    base::time_point last_output_;
+    struct written { std::uint64_t bytes; std::uint64_t sequence; };
+    std::vector<written> writes_; // newest last; for telling what had arrived when the connection breaks
+    counts counts_;
+};
+
+}

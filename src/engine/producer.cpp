@@ -1,0 +1,162 @@
+#include "engine/producer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace belay::engine {
+
+std::uint64_t producer::emit(store::bytes payload, base::time_point, producer_actions& out)
+{
+    auto const ticket = ++last_ticket_;
+    if (is_finishing_) {
+        out.push_back(resume_emit{ticket, make_error_code(errc::finished)});
+        return ticket;
+    }
+    next_batch_.push_back({std::move(payload), store::event_kind::ordinary});
+    next_tickets_.push_back(ticket);
+    append_next(out);
+    return ticket;
+}
+
+void producer::progress(store::bytes payload, base::time_point now, producer_actions& out)
+{
+    if (is_finishing_)
+        return;
+    if (last_progress_ && now < *last_progress_ + settings_.progress_gap) {
+        progress_ = std::move(payload);
+        return;
+    }
+    last_progress_ = now;
+    progress_.reset();
+    next_batch_.push_back({std::move(payload), store::event_kind::ordinary});
+    append_next(out);
+}
+
+bool producer::finish(store::bytes response, producer_actions& out)
+{
+    if (is_finishing_)
+        return false;
+    is_finishing_ = true;
+    // The last progress before the result is always sent.
+    if (progress_)
+        next_batch_.push_back({std::exchange(progress_, nullptr), store::event_kind::ordinary});
+    final_ = std::move(response);
+    append_next(out);
+    return true;
+}
+
+void producer::refinish(store::bytes response, producer_actions& out)
+{
+    final_ = std::move(response);
+    append_next(out);
+}
+
+void producer::append_next(producer_actions& out)
+{
+    if (is_appending_ || is_answered_ || (next_batch_.empty() && !final_))
+        return;
+    is_appending_ = true;
+    is_final_batch_ = final_ != nullptr;
+    if (final_)
+        next_batch_.push_back({std::exchange(final_, nullptr), store::event_kind::response});
+    batch_tickets_.swap(next_tickets_);
+    next_tickets_.clear();
+    out.push_back(append_events{std::exchange(next_batch_, {}), is_final_batch_});
+}
+
+void producer::appended(result<store::stream_top> top, base::time_point now, producer_actions& out)
+{
+    is_appending_ = false;
+    auto const tickets = std::exchange(batch_tickets_, {});
+    if (!top) {
+        for (auto const ticket : tickets)
+            out.push_back(resume_emit{ticket, top.error()});
+        if (is_final_batch_) {
+            is_final_batch_ = false;
+            out.push_back(answer_refused{top.error()});
+        } else {
+            append_next(out);
+        }
+        return;
+    }
+    top_ = *top;
+    bool const waits = must_wait(now);
+    for (auto const ticket : tickets) {
+        if (waits)
+            waiting_.push_back({ticket, now});
+        else
+            out.push_back(resume_emit{ticket, {}});
+    }
+    if (is_final_batch_) {
+        is_answered_ = true;
+        release(out);
+        out.push_back(answered{});
+        return;
+    }
+    append_next(out);
+}
+
+bool producer::must_wait(base::time_point now) const noexcept
+{
+    if (!settings_.waits || is_waived_ || is_finishing_)
+        return false;
+    if (!reader_.attached && (!detached_at_ || now >= *detached_at_ + settings_.grace))
+        return false;
+    return top_.sequence - std::min(top_.sequence, reader_.position) > settings_.window_events
+        || top_.offset - std::min(top_.offset, reader_.offset) > settings_.window_bytes;
+}
+
+void producer::release(producer_actions& out)
+{
+    while (!waiting_.empty()) {
+        out.push_back(resume_emit{waiting_.front().ticket, {}});
+        waiting_.pop_front();
+    }
+}
+
+void producer::reader_moved(store::reader_mark const& mark, base::time_point now, producer_actions& out)
+{
+    if (mark.attached && !reader_.attached)
+        is_waived_ = false;
+    if (!mark.attached && reader_.attached)
+        detached_at_ = now;
+    bool const has_moved = mark.position > reader_.position;
+    reader_ = mark;
+    if (!must_wait(now))
+        release(out);
+    else if (has_moved)
+        for (auto& each : waiting_) // a reader that reads is slow, not stalled
+            each.since = now;
+}
+
+void producer::tick(base::time_point now, producer_actions& out)
+{
+    if (progress_ && last_progress_ && now >= *last_progress_ + settings_.progress_gap)
+        progress(std::exchange(progress_, nullptr), now, out);
+    if (waiting_.empty())
+        return;
+    if (!must_wait(now)) { // grace is over
+        release(out);
+    } else if (now >= waiting_.front().since + settings_.stall) {
+        is_waived_ = true;
+        if (reader_.attached)
+            out.push_back(drop_reader{});
+        release(out);
+    }
+}
+
+std::optional<base::time_point> producer::next_tick() const noexcept
+{
+    std::optional<base::time_point> when;
+    auto const consider = [&](base::time_point at) { when = when ? std::min(*when, at) : at; };
+    if (progress_ && last_progress_)
+        consider(*last_progress_ + settings_.progress_gap);
+    if (!waiting_.empty()) {
+        consider(waiting_.front().since + settings_.stall);
+        if (!reader_.attached && detached_at_)
+            consider(*detached_at_ + settings_.grace);
+    }
+    return when;
+}
+
+}

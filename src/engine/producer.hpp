@@ -1,0 +1,89 @@
+// The writing end of a call's stream: batches appends (one outstanding per stream), holds the tool back
+// while its reader is behind, coalesces progress, and lets exactly one final answer through. Pure: takes
+// events, returns actions. Belongs to the call's loop.
+#pragma once
+
+#include "store/types.hpp"
+
+#include <belay/error.hpp>
+
+#include <deque>
+#include <optional>
+#include <system_error>
+#include <variant>
+#include <vector>
+
+namespace belay::engine {
+
+struct flow_settings {
+    std::uint64_t window_events = 500;        ///< half the retention
+    std::uint64_t window_bytes = 4u << 20;    ///< half the retention
+    base::duration stall = std::chrono::seconds(5);
+    base::duration grace = std::chrono::seconds(3);
+    base::duration progress_gap = std::chrono::milliseconds(20);
+    bool waits = true;
+};
+
+struct append_events { std::vector<store::event_data> events; bool finish; };
+/// An emit may go on, or has failed.
+struct resume_emit { std::uint64_t ticket; std::error_code error; };
+/// The reader held the call up for too long: close its connection.
+struct drop_reader {};
+/// The final answer is in the log. The machine is done.
+struct answered {};
+/// The final answer could not be appended as it is.
+struct answer_refused { std::error_code error; };
+
+using producer_action = std::variant<append_events, resume_emit, drop_reader, answered, answer_refused>;
+using producer_actions = std::vector<producer_action>;
+
+class producer {
+public:
+    explicit producer(flow_settings const& settings) : settings_(settings) {}
+
+    /// One message of the tool. resume_emit with this ticket follows, now or later.
+    [[nodiscard]] std::uint64_t emit(store::bytes payload, base::time_point now, producer_actions& out);
+    /// Newest wins within progress_gap; never waits; an error is not reported.
+    void progress(store::bytes payload, base::time_point now, producer_actions& out);
+    /// The final answer. The first one counts; false for any later one.
+    [[nodiscard]] bool finish(store::bytes response, producer_actions& out);
+    /// After answer_refused: another answer in its place.
+    void refinish(store::bytes response, producer_actions& out);
+
+    void appended(result<store::stream_top> top, base::time_point now, producer_actions& out);
+    void reader_moved(store::reader_mark const& mark, base::time_point now, producer_actions& out);
+    void tick(base::time_point now, producer_actions& out);
+
+    /// When tick() is next needed; nothing if not.
+    [[nodiscard]] std::optional<base::time_point> next_tick() const noexcept;
+    [[nodiscard]] bool is_finishing() const noexcept { return is_finishing_; }
+    [[nodiscard]] bool is_answered() const noexcept { return is_answered_; }
+
+private:
+    void append_next(producer_actions& out);
+    [[nodiscard]] bool must_wait(base::time_point now) const noexcept;
+    void release(producer_actions& out);
+
+    flow_settings const& settings_;
+    std::vector<store::event_data> next_batch_;
+    std::vector<std::uint64_t> next_tickets_;  // of the emits in next_batch_
+    std::vector<std::uint64_t> batch_tickets_; // of the emits being appended
+    struct waiting { std::uint64_t ticket; base::time_point since; };
+    std::deque<waiting> waiting_; // appended, held back
+    std::uint64_t last_ticket_ = 0;
+    bool is_appending_ = false;
+    bool is_finishing_ = false;
+    bool is_final_batch_ = false; // being appended
+    bool is_answered_ = false;
+    store::bytes final_;
+
+    store::bytes progress_; // held back
+    std::optional<base::time_point> last_progress_;
+
+    store::stream_top top_;
+    store::reader_mark reader_;
+    std::optional<base::time_point> detached_at_;
+    bool is_waived_ = false; // the reader was dropped for stalling; nothing waits until one attaches
+};
+
+}

@@ -1,0 +1,190 @@
+// One connection, on one loop for life: reads requests, hands them to the handler one at a time, writes the
+// answers. Driven by socket readiness and one lazy timer; no coroutine and no buffer while it waits.
+//
+//   idle ──bytes──▶ head ──▶ body ──whole request──▶ answering ──begin_stream──▶ streaming
+//    ▲                │        │                         │ respond                  │ end_stream
+//    │                └────────┴──refusal──▶ finishing ◀─┴──────────────────────────┘
+//    └──────────keep-alive──────────────────────┤
+//                                               └──close──▶ lingering ──▶ closed
+//
+// The owner of an open connection is itself (self_); close() lets go. Exchanges, pending waits and posted
+// functions hold it too, so it may outlive its socket, but then it touches nothing but its own members.
+#pragma once
+
+#include "base/io_loop.hpp"
+#include "base/log.hpp"
+#include "http/exchange.hpp"
+#include "http/policy.hpp"
+#include "http/request_reader.hpp"
+#include "http/server.hpp"
+
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <sys/uio.h>
+#include <vector>
+
+namespace belay::http {
+
+class connection;
+
+/// What the connections of one loop share. Used on the loop only, except the counters.
+struct connection_site {
+    connection_site(base::io_loop& on, server_settings const& with, http::policy const& by, http::handler& to,
+        std::atomic<std::size_t>& count);
+
+    base::io_loop& loop;
+    server_settings const& settings;
+    http::policy const& policy;
+    http::handler& handler;
+
+    // One read buffer and one head under construction for all connections: neither is in use when the loop
+    // turns to another.
+    std::unique_ptr<char[]> scratch;
+    std::string head;
+    std::vector<std::unique_ptr<request_reader>> spare_readers;
+    connection* first = nullptr; // the open ones
+
+    std::atomic<std::size_t>& open_connections; // of the whole server
+    std::atomic<std::uint64_t> accepted{0};
+    std::atomic<std::uint64_t> refused_full{0};
+    std::atomic<std::uint64_t> refused_descriptors{0};
+    std::atomic<std::uint64_t> refused_requests{0};
+    std::atomic<std::uint64_t> requests{0};
+    std::atomic<std::uint64_t> sends{0};
+
+    [[nodiscard]] std::unique_ptr<request_reader> take_reader();
+    void give_back(std::unique_ptr<request_reader> reader) noexcept;
+};
+
+/// Adds one to a counter that only its loop writes: no locked instruction.
+inline void count(std::atomic<std::uint64_t>& counter) noexcept
+{
+    counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+class connection final : public std::enable_shared_from_this<connection> {
+public:
+    using socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, base::io_loop::executor_type>;
+
+    /// The socket is connected and non-blocking.
+    connection(connection_site& site, socket connected);
+    ~connection();
+
+    /// Waits for requests.
+    void start();
+    /// Sends one refusal, without reading a request, and closes.
+    void start_refused(refusal why);
+    /// Closes at once. A stream's observer is told `stopping`.
+    void stop();
+
+    [[nodiscard]] connection* next() const noexcept { return next_; }
+
+private:
+    class live_exchange;
+    enum class phase : std::uint8_t { idle, head, body, answering, streaming, finishing, lingering, closed };
+    enum class sent { all, part, failed };
+
+    // Reading.
+    void watch();
+    void on_readable(boost::system::error_code const& error);
+    void on_end_of_input();
+    void consume(std::string_view bytes);
+    void consume_pending();
+    void dispatch();
+    void refuse(refusal why);
+
+    // Answering. Called by the exchange, which has checked that it is the current one.
+    void respond(response_head const& head, std::string_view body, std::string_view more_lines = {});
+    void begin_stream(response_head const& head, stream_observer& observer);
+    bool flush();
+    void end_stream();
+    void abort();
+    void abandon();
+    [[nodiscard]] std::size_t unacknowledged() const noexcept;
+    [[nodiscard]] bool peer_gone() const noexcept;
+
+    enum class framing { sized, chunked, until_close };
+    void append_head(
+        std::string& out, response_head const& head, framing framing, std::size_t body_bytes,
+        std::string_view more_lines = {});
+    [[nodiscard]] sent send_stream(bool is_last);
+    /// Sends what is unsent and then the parts; keeps what the kernel does not take. parts[0] is for its own use.
+    [[nodiscard]] sent transmit(std::span<iovec> parts);
+    void await_writable();
+    void on_writable(boost::system::error_code const& error);
+    void finish_answer(sent sent);
+    void answer_sent();
+    void finish_connection();
+    void begin_record();
+    void report();
+
+    // Ending.
+    void close(bool with_reset = false);
+    /// From the loop's root: closes and tells the observer.
+    void lose(stream_end why, bool with_reset = false);
+    /// From inside an exchange function: closes now, tells the observer later.
+    void lose_later();
+    void tell_closed_later();
+
+    void set_deadline(base::time_point when);
+    void deadline_after(base::duration delay) { set_deadline(site_.loop.now() + delay); }
+    void no_deadline() noexcept { deadline_ = base::time_point::max(); }
+    void on_timer();
+
+    connection_site& site_;
+    base::io_loop& loop_;
+    std::optional<socket> socket_;
+    std::shared_ptr<connection> self_;
+    connection* previous_ = nullptr;
+    connection* next_ = nullptr;
+
+    std::unique_ptr<request_reader> reader_; // from the first byte of a request to its answer
+    std::string pending_;                    // bytes behind the request that is being answered
+    std::string unsent_;                     // bytes the kernel did not take, or a stream's head before its first flush
+    std::size_t unsent_at_ = 0;
+    std::string out_;
+    stream_observer* observer_ = nullptr;
+
+    base::timer timer_;
+    // The timer may be armed earlier than the deadline, never later; so a request moves the deadline without
+    // touching the wheel.
+    base::time_point deadline_ = base::time_point::max();
+    base::time_point armed_ = base::time_point::max();
+
+    std::uint64_t serial_ = 0; // of the exchange; tells a stale one
+    int const fd_; // of socket_, also after that is closed
+    std::size_t unacknowledged_at_close_ = 0;
+
+    struct record {
+        http::method method = method::other;
+        unsigned status = 0;
+        bool is_stream = false;
+        std::string path;
+        base::time_point begun;
+        std::size_t bytes_in = 0;
+        std::size_t bytes_out = 0;
+    };
+    std::unique_ptr<record> record_; // only while an exchange is open and somebody wants to know
+
+    std::atomic<bool> is_closed_{false}; // phase_ == closed, for other threads
+    phase phase_ = phase::idle;
+    framing stream_framing_ = framing::chunked;
+    bool keep_alive_ = true;
+    bool is_http11_ = true;
+    bool is_head_request_ = false;
+    bool answers_page_ = false; // CORS fields are due
+    bool in_consume_ = false;
+    bool read_armed_ = false;
+    bool write_armed_ = false;
+    bool drain_awaited_ = false;
+    bool has_ended_input_ = false;
+};
+
+}

@@ -1,0 +1,97 @@
+// The HTTP server: one listening socket per loop on the same port (SO_REUSEPORT), connections that stay on
+// the loop that accepted them. TLS is a reverse proxy's business.
+#pragma once
+
+#include "base/io_loop.hpp"
+#include "base/log.hpp"
+#include "http/exchange.hpp"
+#include "http/policy.hpp"
+#include "http/request_reader.hpp"
+
+#include <boost/asio/ip/tcp.hpp>
+
+#include <chrono>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace belay::http {
+
+/// What one exchange was, for logs and metrics.
+struct access_record {
+    http::method method = method::other;
+    std::string_view path; ///< at most 256 bytes of it; valid during the call
+    unsigned status = 0;   ///< 0: nothing was answered
+    base::duration duration{};
+    std::size_t bytes_in = 0;
+    std::size_t bytes_out = 0; ///< handed to the kernel or waiting for it, framing included
+    bool is_stream = false;
+};
+
+struct server_settings {
+    /// `HOST:PORT`, `[::1]:PORT`, `localhost:PORT`, or `:PORT` for all addresses. Port 0: any free one.
+    std::string listen = "127.0.0.1:3000";
+    reader_limits limits;
+    policy_settings policy;
+
+    std::chrono::milliseconds first_byte_timeout{10'000}; ///< a new connection that sends nothing: closed
+    std::chrono::milliseconds header_timeout{10'000};     ///< from the first byte of a request: 408
+    std::chrono::milliseconds body_timeout{30'000};       ///< from the end of its head: 408
+    std::chrono::milliseconds idle_timeout{75'000};       ///< between requests: closed. nginx's default
+    std::chrono::milliseconds write_timeout{30'000};      ///< unsent bytes and no progress: dropped
+    std::chrono::milliseconds linger_timeout{2'000};      ///< for the peer to close after our last answer
+    std::chrono::milliseconds user_timeout{45'000};       ///< TCP_USER_TIMEOUT: sent bytes without acknowledgement
+
+    std::size_t max_connections = 0; ///< beyond it 503; 0: as many as there are descriptors
+    int backlog = 4096;
+    int send_buffer_bytes = 0; ///< SO_SNDBUF; 0: the system's choice
+
+    /// Called on the connection's loop at the end of each exchange, and for requests refused before routing.
+    std::function<void(access_record const&)> on_exchange_end;
+};
+
+/// A snapshot; the numbers are not of one instant.
+struct server_statistics {
+    std::size_t open_connections = 0;
+    std::uint64_t accepted = 0;
+    std::uint64_t refused_full = 0;        ///< over max_connections
+    std::uint64_t refused_descriptors = 0; ///< no file descriptor left
+    std::uint64_t refused_requests = 0;    ///< answered 4xx or 5xx before routing, timeouts included
+    std::uint64_t requests = 0;            ///< handed to the handler
+    std::uint64_t sends = 0;               ///< send calls on sockets
+};
+
+class server {
+public:
+    /// Listens; accepting begins when the loops run. The handler and the loops must outlive the server. Throws
+    /// std::runtime_error with a sentence for the operator if the address is bad or taken.
+    server(std::vector<base::io_loop*> loops, server_settings settings, handler& handler, base::logger log);
+    /// After stop() has completed, or when the loops no longer run.
+    ~server();
+    server(server const&) = delete;
+    server& operator=(server const&) = delete;
+
+    [[nodiscard]] boost::asio::ip::tcp::endpoint local_endpoint() const noexcept;
+    [[nodiscard]] bool is_loopback() const noexcept;
+    [[nodiscard]] server_statistics statistics() const noexcept;
+
+    /// Closes the listening sockets; open connections go on. From any thread.
+    void stop_accepting();
+    /// Also closes all connections; streams are told `stopping`. From any thread. `stopped` is called on one of
+    /// the loops when the last has done so.
+    void stop(std::move_only_function<void()> stopped = {});
+
+private:
+    struct parts;
+    std::shared_ptr<parts> parts_;
+};
+
+/// The endpoint that a listen address means, or a sentence about what is wrong with it.
+[[nodiscard]] std::expected<boost::asio::ip::tcp::endpoint, std::string> parse_listen(std::string_view text);
+
+/// Raises the soft limit of file descriptors to the hard one. Returns the limit that now holds.
+std::size_t raise_descriptor_limit() noexcept;
+
+}

@@ -1,0 +1,62 @@
+// The program's metrics, by name. Counting is lock-free and may happen on any thread; gauges that belong
+// to someone else are asked for when the text is made.
+#pragma once
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace belay::observe {
+
+class metrics {
+private:
+    prometheus::Registry registry_; // before the references into it
+
+    prometheus::Counter& counter(std::string name, std::string help, std::map<std::string, std::string> labels = {});
+    prometheus::Gauge& gauge(std::string name, std::string help);
+    prometheus::Histogram& histogram(std::string name, std::string help);
+
+public:
+    metrics();
+
+    prometheus::Gauge& sessions;
+    prometheus::Gauge& streams;
+    prometheus::Gauge& connections;
+    prometheus::Gauge& calls_running;
+    prometheus::Gauge& store_bytes;
+    prometheus::Counter& events_appended;
+    prometheus::Counter& events_delivered;
+    prometheus::Counter& events_replayed;
+    prometheus::Counter& events_trimmed;             ///< by retention, after a first delivery
+    prometheus::Counter& events_trimmed_undelivered; ///< by retention, before any delivery
+    prometheus::Counter& events_ended;               ///< with their session, after a first delivery
+    prometheus::Counter& events_ended_undelivered;   ///< with their session, before any delivery
+    prometheus::Counter& gaps_told;
+    prometheus::Counter& takeovers;
+    prometheus::Counter& calls_started;
+    prometheus::Counter& calls_interrupted;
+    prometheus::Counter& late_answers;
+    prometheus::Counter& sessions_opened;
+    prometheus::Counter& sessions_expired;
+    prometheus::Counter& task_failures;
+    prometheus::Histogram& request_seconds;
+    prometheus::Histogram& append_seconds;
+
+    /// Connections and calls that ended, by reason.
+    void connection_closed(std::string_view reason);
+    void call_ended(std::string_view reason);
+
+    /// Prometheus' text format.
+    [[nodiscard]] std::string text();
+
+private:
+    prometheus::Family<prometheus::Counter>& connections_closed_;
+    prometheus::Family<prometheus::Counter>& calls_ended_;
+};
+
+}

@@ -1,0 +1,78 @@
+#include "protocol/endings.hpp"
+
+#include "json/serialize.hpp"
+#include "protocol/message.hpp"
+#include "protocol/names.hpp"
+
+#include <fmt/format.h>
+
+namespace belay::protocol {
+
+std::string_view to_string(end_reason reason) noexcept
+{
+    switch (reason) {
+    case end_reason::cancelled: return "cancelled";
+    case end_reason::timed_out: return "timed_out";
+    case end_reason::interrupted: return "interrupted";
+    case end_reason::owner_lost: return "owner_lost";
+    case end_reason::session_ended: return "session_ended";
+    case end_reason::result_too_large: return "result_too_large";
+    }
+    return "?";
+}
+
+namespace {
+
+std::string_view happened(end_reason reason) noexcept
+{
+    switch (reason) {
+    case end_reason::cancelled: return "The call was cancelled by its caller.";
+    case end_reason::timed_out: return "The tool took longer than it may and was stopped; what it did is not known.";
+    case end_reason::interrupted:
+        return "The server stopped while the tool was running; what it did is not known.";
+    case end_reason::owner_lost:
+        return "The server that ran the tool was lost; what it did is not known.";
+    case end_reason::session_ended: return "The session ended while the call was running.";
+    case end_reason::result_too_large:
+        return "The tool finished, but its result is larger than this server passes on. Ask for less.";
+    }
+    return "";
+}
+
+}
+
+std::string ended_answer(ended_request const& request, end_reason reason)
+{
+    bool const is_retryable = request.is_retry_safe && reason != end_reason::cancelled
+        && reason != end_reason::result_too_large && reason != end_reason::session_ended;
+    auto const ended = fmt::format(R"({{"reason":"{}","retryable":{}}})", to_string(reason), is_retryable);
+    bool const is_result
+        = request.is_tool_call && reason != end_reason::cancelled && reason != end_reason::session_ended;
+    if (!is_result) {
+        auto const number = reason == end_reason::cancelled ? code::cancelled : code::internal_error;
+        return error_response(request.id, {number, std::string(happened(reason)), ended});
+    }
+    std::string text(happened(reason));
+    if (reason != end_reason::result_too_large)
+        text += is_retryable ? " It is safe to call it again."
+                             : " Calling it again may do the work twice; check first.";
+    std::string result = R"({"content":[{"type":"text","text":)";
+    json_text::append_json_string(result, text);
+    result += R"(}],"isError":true,"_meta":{"belay/ended":)";
+    result += ended;
+    result += "}}";
+    return result_response(request.id, result);
+}
+
+std::string gap_notice(std::uint64_t from, std::uint64_t to, bool restarted)
+{
+    // A restarted log says so; its numbers speak of the new one only.
+    auto const missed = to + 1 - from;
+    return notification(
+        method::message,
+        fmt::format(
+            R"({{"level":"warning","logger":"resumability","data":{{"missed":{},"from":{},"to":{}{}}}}})", missed, from,
+            to, restarted ? R"(,"restarted":true)" : ""));
+}
+
+}

@@ -1,0 +1,30 @@
+// How a call ends when it does not end by its own result, and what its caller is told. One list of
+// reasons for the wire, logs and metrics.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace belay::protocol {
+
+enum class end_reason { cancelled, timed_out, interrupted, owner_lost, session_ended, result_too_large };
+
+[[nodiscard]] std::string_view to_string(end_reason reason) noexcept;
+
+/// What the ended request was. A tool that may be run again safely says so.
+struct ended_request {
+    std::string_view id; ///< JSON text
+    bool is_tool_call = true;
+    bool is_retry_safe = false;
+};
+
+/// The final message of the call's stream. A tool call gets a result with `isError` and a sentence that a model can
+/// act on (stock clients do not see JSON-RPC errors on a resumed call); cancelled calls, ended sessions and other
+/// methods get a JSON-RPC error.
+[[nodiscard]] std::string ended_answer(ended_request const& request, end_reason reason);
+
+/// The warning that stands where events are missing. `restarted`: the log began anew, so the number is unknown
+/// unless from…to says it.
+[[nodiscard]] std::string gap_notice(std::uint64_t from, std::uint64_t to, bool restarted);
+
+}

@@ -1,0 +1,125 @@
+#include "protocol/message.hpp"
+
+#include "json/serialize.hpp"
+
+#include <boost/json/parse.hpp>
+#include <fmt/format.h>
+
+namespace belay::protocol {
+
+std::expected<json::value, rpc_error>
+parse_json(std::string_view bytes, json::storage_ptr storage, message_limits const& limits)
+{
+    json::parse_options options;
+    options.max_depth = limits.depth;
+    boost::system::error_code error;
+    auto value = json::parse(json::string_view(bytes.data(), bytes.size()), error, std::move(storage), options);
+    if (error) {
+        auto const* why = error == json::error::too_deep ? "Parse error: JSON is nested too deeply"
+                                                         : "Parse error: Invalid JSON";
+        return std::unexpected(rpc_error{code::parse_error, why, {}});
+    }
+    return value;
+}
+
+std::string id_text(json::value const& value, message_limits const& limits)
+{
+    std::string text;
+    if (value.is_string()) {
+        if (value.get_string().size() <= limits.id_bytes)
+            json_text::append_json_string(text, {value.get_string().data(), value.get_string().size()});
+    } else if (value.is_int64()) {
+        json_text::append_json_number(text, value.get_int64());
+    } else if (value.is_uint64()) {
+        json_text::append_json_number(text, value.get_uint64());
+    }
+    return text;
+}
+
+std::string object_text(json::object const* params, std::string_view name)
+{
+    auto const* value = params ? params->if_contains(name) : nullptr;
+    return value && value->is_object() ? json_text::to_json(*value) : "{}";
+}
+
+std::expected<message, rpc_error> read_message(json::value const& value, message_limits const& limits)
+{
+    auto const refuse = [](std::string why) {
+        return std::unexpected(rpc_error{code::parse_error, "Parse error: Invalid JSON-RPC message: " + why, {}});
+    };
+    if (value.is_array())
+        return std::unexpected(
+            rpc_error{code::invalid_request, "Invalid Request: send one message per POST, not a batch", {}});
+    auto const* object = value.if_object();
+    if (!object)
+        return refuse("expected an object");
+    auto const* version = object->if_contains("jsonrpc");
+    if (!version || !version->is_string() || version->get_string() != "2.0")
+        return refuse("jsonrpc must be \"2.0\"");
+    message read;
+    auto const* id = object->if_contains("id");
+    if (id) {
+        read.id = id_text(*id, limits);
+        if (read.id.empty())
+            return refuse(fmt::format("id must be an integer or a string of at most {} bytes", limits.id_bytes));
+    }
+    auto const* method = object->if_contains("method");
+    if (!method) {
+        if (!id || object->contains("result") == object->contains("error"))
+            return refuse("a message has a method, or an id and either a result or an error");
+        read.kind = message_kind::response;
+        return read;
+    }
+    if (!method->is_string())
+        return refuse("method must be a string");
+    read.method = {method->get_string().data(), method->get_string().size()};
+    read.kind = id ? message_kind::request : message_kind::notification;
+    if (auto const* params = object->if_contains("params")) {
+        read.params = params->if_object();
+        if (!read.params)
+            return refuse("params must be an object");
+    }
+    return read;
+}
+
+std::string result_response(std::string_view id, std::string_view result)
+{
+    std::string out;
+    out.reserve(id.size() + result.size() + 40);
+    out += R"({"jsonrpc":"2.0","id":)";
+    out += id;
+    out += R"(,"result":)";
+    out += result;
+    out += '}';
+    return out;
+}
+
+std::string error_response(std::string_view id, rpc_error const& error)
+{
+    std::string out = R"({"jsonrpc":"2.0","id":)";
+    out += id;
+    out += R"(,"error":{"code":)";
+    json_text::append_json_number(out, std::int64_t(error.code));
+    out += R"(,"message":)";
+    json_text::append_json_string(out, error.message);
+    if (!error.data.empty()) {
+        out += R"(,"data":)";
+        out += error.data;
+    }
+    out += "}}";
+    return out;
+}
+
+std::string notification(std::string_view method, std::string_view params)
+{
+    std::string out;
+    out.reserve(method.size() + params.size() + 48);
+    out += R"({"jsonrpc":"2.0","method":")";
+    out += method;
+    out += R"(","params":)";
+    out += params;
+    out += '}';
+    return out;
+}
+
+}

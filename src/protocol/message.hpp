@@ -1,0 +1,66 @@
+// JSON-RPC 2.0 as bytes: reading one message of a client, writing answers and notifications. Ids keep
+// their value and type: they are carried as JSON text.
+#pragma once
+
+#include <belay/json.hpp>
+
+#include <expected>
+#include <string>
+#include <string_view>
+
+namespace belay::protocol {
+
+namespace code {
+inline constexpr int parse_error = -32700;
+inline constexpr int invalid_request = -32600;
+inline constexpr int method_not_found = -32601;
+inline constexpr int invalid_params = -32602;
+inline constexpr int internal_error = -32603;
+inline constexpr int server_error = -32000;
+inline constexpr int session_not_found = -32001;
+inline constexpr int cancelled = -32800;
+}
+
+struct rpc_error {
+    int code = code::internal_error;
+    std::string message;
+    std::string data; ///< JSON text; empty: none
+};
+
+enum class message_kind { request, notification, response };
+
+/// One message. Views and pointers live as long as the JSON value it was read from.
+struct message {
+    message_kind kind = message_kind::request;
+    std::string id; ///< JSON text; empty for a notification
+    std::string_view method;
+    json::object const* params = nullptr; ///< null if absent
+};
+
+struct message_limits {
+    std::size_t depth = 64;
+    std::size_t id_bytes = 256;
+};
+
+/// Parses bytes as JSON. The error is ready to be sent with 400.
+[[nodiscard]] std::expected<json::value, rpc_error>
+parse_json(std::string_view bytes, json::storage_ptr storage, message_limits const& limits = {});
+
+/// Reads one JSON-RPC message. Arrays (batches) are refused here.
+[[nodiscard]] std::expected<message, rpc_error>
+read_message(json::value const& value, message_limits const& limits = {});
+
+/// `result` is JSON text.
+[[nodiscard]] std::string result_response(std::string_view id, std::string_view result);
+/// `id` is JSON text; "null" where the request could not be read.
+[[nodiscard]] std::string error_response(std::string_view id, rpc_error const& error);
+/// `params` is the JSON text of an object.
+[[nodiscard]] std::string notification(std::string_view method, std::string_view params);
+
+/// The JSON text of a request id or progress token found in params; empty if it is not a string or integer.
+[[nodiscard]] std::string id_text(json::value const& value, message_limits const& limits = {});
+
+/// The JSON text of an object among the params; "{}" if it is not there or not an object.
+[[nodiscard]] std::string object_text(json::object const* params, std::string_view name);
+
+}

@@ -1,0 +1,252 @@
+#include "runtime/call.hpp"
+
+#include "runtime/node.hpp"
+
+#include <utility>
+
+namespace belay::runtime {
+
+namespace {
+
+engine::flow_settings flow_for(settings const& settings, call_traits const& traits)
+{
+    auto flow = settings.flow;
+    flow.waits = flow.waits && traits.waits_for_reader;
+    return flow;
+}
+
+}
+
+call::call(
+    node& node, std::shared_ptr<live_session> session, base::loop& loop, store::stream_id stream, store::fence fence,
+    std::string id, call_traits traits, held_answer answer)
+    : node_(node), session_(std::move(session)), loop_(loop), stream_{session_->key, stream}, fence_(fence),
+      id_(std::move(id)), traits_(traits), held_(std::move(answer)), flow_(flow_for(node.settings(), traits)),
+      machine_(flow_), hint_pending_(std::make_shared<std::atomic<bool>>(false)),
+      deadline_(loop.timers(), [this] { end(protocol::end_reason::timed_out); }), tick_(loop.timers(), [this] {
+          machine_.tick(loop_.now(), actions_);
+          perform();
+      })
+{
+}
+
+call::~call() = default;
+
+void call::begin()
+{
+    auto const limit = traits_.max_duration.value_or(node_.settings().call_max);
+    if (limit > base::duration::zero())
+        deadline_.after(limit);
+    if (!has_stream())
+        return;
+    // The hint comes from any thread and only posts; several of them become one.
+    watch_ = node_.store().watch(
+        stream_, store::event_store::interest::reader,
+        [weak = weak_from_this(), pending = hint_pending_, &loop = loop_] {
+            if (pending->exchange(true))
+                return;
+            loop.post([weak, pending] {
+                pending->store(false);
+                if (auto const self = weak.lock())
+                    self->reader_hint();
+            });
+        });
+    reader_hint();
+}
+
+void call::reader_hint()
+{
+    node_.store().reader(stream_, [self = shared_from_this()](result<store::reader_mark> mark) {
+        if (!mark)
+            return;
+        self->machine_.reader_moved(*mark, self->loop_.now(), self->actions_);
+        self->perform();
+    });
+}
+
+std::optional<std::error_code> call::emit(std::string message, emitted done)
+{
+    if (is_ended_)
+        return make_error_code(errc::finished);
+    if (held_)
+        return std::error_code(); // nowhere to go, by the operator's choice
+    if (message.size() > node_.settings().limits.event_bytes)
+        return make_error_code(errc::too_large);
+    auto const outer = std::exchange(emitting_, ~std::uint64_t(0));
+    emitted_now_.reset();
+    auto const ticket
+        = machine_.emit(std::make_shared<std::string const>(std::move(message)), loop_.now(), actions_);
+    emitting_ = ticket;
+    perform();
+    emitting_ = outer;
+    if (emitted_now_)
+        return std::exchange(emitted_now_, std::nullopt);
+    waiting_.push_back({ticket, std::move(done)});
+    return std::nullopt;
+}
+
+void call::progress(std::string message)
+{
+    if (is_ended_ || held_ || message.size() > node_.settings().limits.event_bytes)
+        return;
+    machine_.progress(std::make_shared<std::string const>(std::move(message)), loop_.now(), actions_);
+    perform();
+}
+
+void call::answer(std::string response)
+{
+    if (is_ended_) {
+        node_.metrics().late_answers.Increment();
+        return;
+    }
+    is_ended_ = true;
+    if (response.size() > node_.settings().limits.event_bytes) {
+        reason_ = protocol::end_reason::result_too_large;
+        response = protocol::ended_answer({id_, traits_.is_tool_call, traits_.is_retry_safe}, *reason_);
+    }
+    finish(std::move(response));
+}
+
+void call::end(protocol::end_reason reason)
+{
+    if (is_ended_)
+        return;
+    is_ended_ = true;
+    reason_ = reason;
+    auto const self = shared_from_this();
+    if (reason == protocol::end_reason::interrupted)
+        node_.metrics().calls_interrupted.Increment();
+    finish(protocol::ended_answer({id_, traits_.is_tool_call, traits_.is_retry_safe}, reason));
+    if (auto interrupt = std::exchange(interrupt_, nullptr))
+        interrupt();
+}
+
+void call::on_interrupt(std::move_only_function<void()> interrupt)
+{
+    interrupt_ = std::move(interrupt);
+}
+
+void call::close_connection(std::chrono::milliseconds retry)
+{
+    std::shared_ptr<following> reader;
+    {
+        std::lock_guard const lock(session_->mutex);
+        if (auto const id = session_->machine.follower_of(stream_.stream))
+            for (auto const& each : session_->followers)
+                if (each->id() == *id)
+                    reader = each;
+    }
+    if (reader)
+        reader->close(engine::close_reason::asked, retry);
+}
+
+void call::finish(std::string response)
+{
+    deadline_.cancel();
+    if (held_) {
+        auto answer = std::move(held_);
+        held_ = [](std::string) {};
+        answer(std::move(response));
+        done();
+        return;
+    }
+    if (machine_.finish(std::make_shared<std::string const>(std::move(response)), actions_))
+        perform();
+}
+
+void call::perform()
+{
+    if (is_performing_)
+        return;
+    is_performing_ = true;
+    auto const self = shared_from_this();
+    while (!actions_.empty()) {
+        auto batch = std::exchange(actions_, {});
+        for (auto& action : batch) {
+            if (auto* append = std::get_if<engine::append_events>(&action)) {
+                perform(*append);
+            } else if (auto const* resume = std::get_if<engine::resume_emit>(&action)) {
+                if (resume->ticket == emitting_) {
+                    emitted_now_ = resume->error;
+                    continue;
+                }
+                auto const found = std::ranges::find(waiting_, resume->ticket, &waiting::ticket);
+                if (found != waiting_.end()) {
+                    auto resumed = std::move(found->done);
+                    waiting_.erase(found);
+                    // Later: the tool's code must not run inside the machine's step.
+                    loop_.post([resumed = std::move(resumed), error = resume->error]() mutable { resumed(error); });
+                }
+            } else if (std::get_if<engine::drop_reader>(&action)) {
+                std::shared_ptr<following> reader;
+                {
+                    std::lock_guard const lock(session_->mutex);
+                    for (auto const& each : session_->followers)
+                        if (each->stream() == stream_.stream)
+                            reader = each;
+                }
+                if (reader)
+                    reader->close(engine::close_reason::stalled, node_.retry_delay());
+            } else if (std::get_if<engine::answered>(&action)) {
+                done();
+            } else if (auto const* refused = std::get_if<engine::answer_refused>(&action)) {
+                if (refused->error == errc::too_large && reason_ != protocol::end_reason::result_too_large) {
+                    reason_ = protocol::end_reason::result_too_large;
+                    machine_.refinish(
+                        std::make_shared<std::string const>(protocol::ended_answer(
+                            {id_, traits_.is_tool_call, traits_.is_retry_safe}, *reason_)),
+                        actions_);
+                } else {
+                    // Fenced: another node has answered. Gone: the session has ended. Either way there is nobody
+                    // left to tell.
+                    node_.metrics().late_answers.Increment();
+                    node_.log().warning("the answer of a call was refused: {}", refused->error.message());
+                    done();
+                }
+            }
+        }
+    }
+    is_performing_ = false;
+    if (!is_done_)
+        arm();
+}
+
+void call::perform(engine::append_events& action)
+{
+    auto const count = action.events.size();
+    auto const began = loop_.now();
+    node_.store().append(
+        stream_, fence_, std::move(action.events), action.finish, began,
+        [self = shared_from_this(), count, began](result<store::stream_top> top) {
+            auto const now = self->loop_.now();
+            self->node_.metrics().append_seconds.Observe(std::chrono::duration<double>(now - began).count());
+            if (top)
+                self->node_.metrics().events_appended.Increment(static_cast<double>(count));
+            self->machine_.appended(std::move(top), now, self->actions_);
+            self->perform();
+        });
+}
+
+void call::arm()
+{
+    auto const when = machine_.next_tick();
+    if (when)
+        tick_.at(*when);
+    else
+        tick_.cancel();
+}
+
+void call::done()
+{
+    if (std::exchange(is_done_, true))
+        return;
+    deadline_.cancel();
+    tick_.cancel();
+    watch_.reset();
+    for (auto& each : std::exchange(waiting_, {}))
+        loop_.post([resumed = std::move(each.done)]() mutable { resumed(make_error_code(errc::finished)); });
+    node_.metrics().call_ended(reason_ ? protocol::to_string(*reason_) : "answered");
+    node_.call_done(*session_, *this, loop_.now());
+}
+
+}

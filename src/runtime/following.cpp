@@ -1,0 +1,258 @@
+#include "runtime/following.hpp"
+
+#include "protocol/endings.hpp"
+#include "runtime/node.hpp"
+
+#include <utility>
+
+namespace belay::runtime {
+
+namespace {
+
+template<class... Fs>
+struct overloaded : Fs... {
+    using Fs::operator()...;
+};
+template<class... Fs>
+overloaded(Fs...) -> overloaded<Fs...>;
+
+engine::follower_settings settings_for(settings const& settings, priming_style style)
+{
+    auto chosen = settings.follower;
+    if (style == priming_style::none) // such a client may have no id to come back with
+        chosen.max_age = base::duration::zero();
+    return chosen;
+}
+
+}
+
+following::following(
+    node& node, std::shared_ptr<live_session> session, base::loop& loop, engine::connection_id id,
+    store::stream_key stream, start_position from, priming_style priming, bool waits)
+    : node_(node), session_(std::move(session)), loop_(loop), id_(id), stream_(std::move(stream)),
+      from_(from), priming_(priming), is_allowed_(!waits),
+      settings_(settings_for(node.settings(), priming)), wake_pending_(std::make_shared<std::atomic<bool>>(false)),
+      tick_(loop.timers(), [this] {
+          if (machine_) {
+              machine_->tick(loop_.now(), actions_);
+              perform();
+          }
+      })
+{
+}
+
+following::~following() = default;
+
+void following::start(std::shared_ptr<event_sink> sink)
+{
+    sink_ = std::move(sink);
+    {
+        std::lock_guard const lock(session_->mutex);
+        sink_view_ = sink_.get();
+    }
+    if (is_allowed_)
+        begin();
+}
+
+void following::allow()
+{
+    loop_.post([self = shared_from_this()] {
+        self->is_allowed_ = true;
+        if (self->sink_ && !self->has_left_)
+            self->begin();
+    });
+}
+
+void following::begin()
+{
+    if (std::exchange(is_begun_, true))
+        return;
+    // Watch first, then read: what comes in between is a wake-up, not a loss.
+    watch_ = node_.store().watch(
+        stream_, store::event_store::interest::growth,
+        [weak = weak_from_this(), pending = wake_pending_, &loop = loop_] {
+            if (pending->exchange(true))
+                return;
+            loop.post([weak, pending] {
+                pending->store(false);
+                if (auto const self = weak.lock())
+                    self->wake_hint();
+            });
+        });
+    if (from_.sequence)
+        return open(*from_.sequence);
+    node_.store().read_after(
+        stream_, ~std::uint64_t(0), {0, 0}, [self = shared_from_this()](result<store::page> page) {
+            if (self->has_left_)
+                return;
+            if (!page) {
+                self->sink_->end();
+                return self->leave(engine::close_reason::session_ended);
+            }
+            bool const has_backlog = self->node_.settings().backlog == backlog_policy::undelivered;
+            self->open(has_backlog ? page->state.reader.delivered : page->state.top.sequence);
+        });
+}
+
+void following::open(std::uint64_t position)
+{
+    auto const priming
+        = priming_ == priming_style::none ? engine::follower::priming::no : engine::follower::priming::yes;
+    machine_.emplace(position, priming, from_.restarted, settings_, loop_.now());
+    machine_->open(actions_);
+    if (early_close_)
+        machine_->close(early_close_->first, early_close_->second, actions_);
+    perform();
+}
+
+void following::wake_hint()
+{
+    if (!machine_ || has_left_)
+        return;
+    machine_->woken(actions_);
+    perform();
+}
+
+void following::drained()
+{
+    if (!machine_ || has_left_)
+        return;
+    machine_->drained(sink_->written(), actions_);
+    perform();
+}
+
+void following::peer_gone()
+{
+    if (has_left_)
+        return;
+    if (machine_) {
+        machine_->detach(sink_->written(), sink_->unacknowledged(), actions_);
+        perform();
+    }
+    leave(engine::close_reason::peer_gone);
+}
+
+void following::close(engine::close_reason reason, std::optional<std::chrono::milliseconds> retry)
+{
+    loop_.post([self = shared_from_this(), reason, retry] { self->close_here(reason, retry); });
+}
+
+void following::close_here(engine::close_reason reason, std::optional<std::chrono::milliseconds> retry)
+{
+    if (has_left_)
+        return;
+    // A client that may have no id to come back with keeps its connection.
+    if (reason == engine::close_reason::asked && priming_ == priming_style::none)
+        return;
+    if (machine_) {
+        machine_->close(reason, retry, actions_);
+        return perform();
+    }
+    if (sink_ && !is_begun_) { // still waiting for its predecessor
+        sink_->end();
+        return leave(reason);
+    }
+    early_close_.emplace(reason, retry);
+}
+
+void following::abandon()
+{
+    // Never opened, so there is no mark to leave behind.
+    leave(engine::close_reason::peer_gone);
+}
+
+void following::perform()
+{
+    if (is_performing_)
+        return;
+    is_performing_ = true;
+    auto const self = shared_from_this();
+    std::optional<engine::close_reason> left;
+    auto const id_of = [&](std::uint64_t sequence) -> std::string_view {
+        id_text_.clear();
+        ids_->append(id_text_, sequence);
+        return id_text_;
+    };
+    while (!actions_.empty()) {
+        auto const batch = std::exchange(actions_, {});
+        for (auto const& action : batch)
+            std::visit(
+                overloaded{
+                    [&](engine::send_event const& send) { sink_->write_event(id_of(send.sequence), *send.payload); },
+                    [&](engine::send_priming const& send) {
+                        id_text_.clear();
+                        ids_->append(id_text_, send.sequence, node_.next_nonce());
+                        sink_->write_priming(id_text_, node_.retry_delay(), priming_);
+                    },
+                    [&](engine::send_gap const& gap) {
+                        node_.metrics().gaps_told.Increment();
+                        sink_->write_event(id_of(gap.to), protocol::gap_notice(gap.from, gap.to, gap.restarted));
+                    },
+                    [&](engine::send_comment const& comment) { sink_->write_comment(comment.text); },
+                    [&](engine::send_retry const& retry) { sink_->write_retry(retry.delay); },
+                    [&](engine::flush_output) {
+                        if (sink_->flush())
+                            machine_->drained(sink_->written(), actions_);
+                    },
+                    [&](engine::read_log const& read) {
+                        node_.store().read_after(
+                            stream_, read.after, settings_.page, [self](result<store::page> page) {
+                                if (self->has_left_)
+                                    return;
+                                if (page)
+                                    self->machine_->page_read(*page, self->loop_.now(), self->actions_);
+                                else
+                                    self->machine_->read_failed(
+                                        page.error() == errc::not_found ? errc::not_found : errc::unavailable,
+                                        self->actions_);
+                                self->perform();
+                            });
+                    },
+                    [&](engine::note_mark const& note) { node_.store().note_reader(stream_, note.mark); },
+                    [&](engine::end_output const& end) {
+                        sink_->end();
+                        left = end.reason;
+                    },
+                    [&](engine::abort_output const& abort) {
+                        auto const written = sink_->written();
+                        auto const unacknowledged = sink_->unacknowledged();
+                        sink_->abort();
+                        machine_->detach(written, unacknowledged, actions_);
+                        left = abort.reason;
+                    },
+                },
+                action);
+    }
+    is_performing_ = false;
+    auto const counts = machine_->take_counts();
+    if (counts.delivered)
+        node_.metrics().events_delivered.Increment(static_cast<double>(counts.delivered));
+    if (counts.replayed)
+        node_.metrics().events_replayed.Increment(static_cast<double>(counts.replayed));
+    if (left)
+        leave(*left);
+    else if (!has_left_)
+        arm();
+}
+
+void following::arm()
+{
+    // Rearmed only when it has passed: output moves the next tick, but an early look costs nothing.
+    if (tick_.is_armed())
+        return;
+    tick_.at(std::max(machine_->next_tick(), loop_.now() + std::chrono::seconds(1)));
+}
+
+void following::leave(engine::close_reason reason)
+{
+    if (std::exchange(has_left_, true))
+        return;
+    auto const self = shared_from_this();
+    tick_.cancel();
+    watch_.reset();
+    node_.metrics().connection_closed(engine::to_string(reason));
+    node_.detached(*session_, *this, loop_.now());
+    sink_.reset();
+}
+
+}

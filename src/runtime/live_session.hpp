@@ -1,0 +1,46 @@
+// A session as this node serves it: the cached record, the machine that decides about its connections, and
+// the calls that run here. Reached from every loop, under its own lock. Called while it is held: the machine,
+// `peer_gone`, and the store's `touch` (a hint whose order must be that of the decisions; it takes the store's
+// own lock, under which nothing is called).
+#pragma once
+
+#include "base/loop.hpp"
+#include "engine/session.hpp"
+#include "store/types.hpp"
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace belay::runtime {
+
+class call;
+class following;
+
+class live_session {
+public:
+    explicit live_session(store::session_key key) : key(std::move(key)) {}
+
+    store::session_key const key;
+
+    std::mutex mutex;
+    // All below: under the mutex.
+    engine::session machine;
+    std::shared_ptr<store::session_record const> record;
+    base::time_point loaded_at{};
+    base::time_point opened_at{};
+    base::time_point written_activity{};
+    bool written_held = false;
+    std::vector<std::shared_ptr<following>> followers;
+    std::vector<std::shared_ptr<call>> calls;
+    std::move_only_function<void()> on_quiet; ///< ending: called when the last connection and call have gone
+
+    [[nodiscard]] std::shared_ptr<store::session_record const> current_record()
+    {
+        std::lock_guard const lock(mutex);
+        return record;
+    }
+};
+
+}

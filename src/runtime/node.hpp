@@ -1,0 +1,210 @@
+// One Belay process, as seen by its transports: sessions, calls and followers, on whatever store it was
+// given. Functions may be called on any loop; completions come on the loop that called.
+#pragma once
+
+#include "base/ids.hpp"
+#include "base/log.hpp"
+#include "base/loop.hpp"
+#include "observe/metrics.hpp"
+#include "runtime/call.hpp"
+#include "runtime/following.hpp"
+#include "runtime/live_session.hpp"
+#include "runtime/service.hpp"
+#include "runtime/settings.hpp"
+#include "store/ports.hpp"
+
+#include <array>
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+
+namespace belay::runtime {
+
+/// A session in use by a request: keeps it from expiring meanwhile.
+class session_use {
+public:
+    session_use() = default;
+    session_use(node& node, base::loop& loop, std::shared_ptr<live_session> session)
+        : node_(&node), loop_(&loop), session_(std::move(session))
+    {
+    }
+    session_use(session_use&&) noexcept = default;
+    session_use& operator=(session_use&&) = delete;
+    ~session_use();
+
+    [[nodiscard]] std::shared_ptr<live_session> const& session() const noexcept { return session_; }
+    [[nodiscard]] std::shared_ptr<store::session_record const> const& record() const noexcept { return record_; }
+
+private:
+    friend class node;
+    node* node_ = nullptr;
+    base::loop* loop_ = nullptr;
+    std::shared_ptr<live_session> session_;
+    std::shared_ptr<store::session_record const> record_;
+};
+
+struct client_hello {
+    std::string principal;
+    protocol::revision revision = protocol::newest_revision;
+    std::string info;         ///< JSON text
+    std::string capabilities; ///< JSON text
+};
+
+struct call_request {
+    std::string id; ///< JSON text
+    protocol::revision revision = protocol::newest_revision;
+    call_traits traits;
+    bool has_origin = false;
+};
+
+struct begun_call {
+    std::shared_ptr<runtime::call> call;
+    std::shared_ptr<runtime::following> following;
+};
+
+/// Why a stream cannot be followed.
+enum class follow_refusal {
+    bad_cursor,     ///< 400: not a cursor of this session's streams, or its stream is no longer kept
+    nothing_left,   ///< 204: the stream is finished and the cursor is at its end
+    conflict,       ///< 409: the standalone stream has a reader, or changes hands too often
+    over_budget,    ///< 429
+    session_gone,   ///< 404
+    unavailable,    ///< 503
+};
+
+struct follow_request {
+    std::optional<std::string_view> last_event_id;
+    bool has_origin = false;
+};
+
+class node {
+public:
+    node(
+        settings settings, store::backend& store, base::random_source& random, observe::metrics& metrics,
+        base::logger log);
+    ~node();
+
+    /// Starts the periodic work on that loop: reaper, sweep, lease.
+    void start(base::loop& loop);
+    /// On the loop given to start().
+    void stop();
+
+    // --- sessions
+
+    /// The session in use, or `errc::not_found` for unknown, expired and foreign ones alike.
+    void use(
+        std::string_view principal, std::string_view id, base::loop& loop, store::completion<session_use> done);
+    void open(client_hello hello, base::loop& loop, store::completion<session_use> done);
+    /// A new hello on a live session: later requests speak by it, open streams go on as they are.
+    void reopen(session_use const& use, client_hello hello, store::completion<void> done);
+    void change(
+        std::shared_ptr<live_session> session, std::function<void(store::session_record&)> edit,
+        store::completion<void> done);
+    /// Gives every open stream its final error, lets connections write it, then removes all keys.
+    void end(std::shared_ptr<live_session> session, base::loop& loop, store::completion<void> done);
+
+    // --- calls
+
+    /// Makes the call and its stream, and attaches the caller's connection, before anything runs.
+    void begin_call(session_use const& use, base::loop& loop, call_request request, store::completion<begun_call> done);
+    /// A call without a stream, whose answer goes to `answer`. Null if the session has ended.
+    std::shared_ptr<call> begin_held_call(
+        session_use const& use, base::loop& loop, call_request request, call::held_answer answer);
+    /// Cancels the newest call of the session with that id. No effect if there is none or it has finished.
+    void cancel(std::shared_ptr<live_session> const& session, std::string_view id);
+
+    // --- streams
+
+    void follow(
+        session_use const& use, base::loop& loop, follow_request request,
+        std::move_only_function<void(std::expected<std::shared_ptr<following>, follow_refusal>)> done);
+
+    // --- life
+
+    /// From now on new sessions and calls are refused.
+    void drain() noexcept { is_draining_.store(true, std::memory_order_release); }
+    [[nodiscard]] bool is_draining() const noexcept { return is_draining_.load(std::memory_order_acquire); }
+    /// Ends every call with `interrupted`. From any thread.
+    void interrupt_calls();
+    /// Closes every following connection once it has written what it has. From any thread.
+    void close_followers(engine::close_reason reason);
+    /// Called whenever a call or a following has gone, while draining; on any thread. Set before drain().
+    void on_departure(std::function<void()> departed) { on_departure_ = std::move(departed); }
+    [[nodiscard]] std::size_t running_calls() const noexcept { return running_calls_.load(); }
+    [[nodiscard]] std::size_t open_followings() const noexcept { return open_followings_.load(); }
+
+    /// One pass of the reaper. Public for tests and benches.
+    void reap(base::time_point now);
+    /// Brings the gauges up to date and gives the metrics' text.
+    [[nodiscard]] std::string metrics_text(std::size_t http_connections);
+
+    [[nodiscard]] runtime::settings const& settings() const noexcept { return settings_; }
+    [[nodiscard]] store::backend& store() noexcept { return store_; }
+    [[nodiscard]] observe::metrics& metrics() noexcept { return metrics_; }
+    [[nodiscard]] base::logger const& log() const noexcept { return log_; }
+    /// `retry` with its jitter.
+    [[nodiscard]] std::chrono::milliseconds retry_delay();
+    [[nodiscard]] std::uint64_t next_nonce();
+
+private:
+    friend class call;
+    friend class following;
+    friend class session_use;
+
+    struct table_stripe {
+        std::mutex mutex;
+        std::unordered_map<store::session_key, std::shared_ptr<live_session>, store::session_key_hash> sessions;
+    };
+
+    [[nodiscard]] table_stripe& stripe_of(store::session_key const& key) noexcept;
+    [[nodiscard]] std::shared_ptr<live_session> find_live(store::session_key const& key);
+    std::shared_ptr<live_session> insert_live(std::shared_ptr<store::session_record const> record, base::time_point now);
+    void remove_live(store::session_key const& key);
+    result<session_use> take(std::shared_ptr<live_session> const& session, base::loop& loop);
+    void release(live_session& session, base::time_point now);
+    /// Writes presence to the store where it has changed, or activity where it is old. Under the session's lock.
+    void write_presence(live_session& session, base::time_point now);
+
+    std::expected<std::shared_ptr<following>, follow_refusal> attach(
+        std::shared_ptr<live_session> const& session, base::loop& loop, store::stream_id stream,
+        store::stream_kind kind, start_position from, protocol::revision revision, bool has_origin);
+    void detached(live_session& session, following& gone, base::time_point now);
+    [[nodiscard]] bool add_call(live_session& session, std::shared_ptr<call> const& fresh, base::time_point now);
+    void call_done(live_session& session, call& gone, base::time_point now);
+    /// Takes what is to be called now that an ending session has gone quiet, if it has.
+    std::move_only_function<void()> take_quiet(live_session& session);
+    void end_overdue(base::time_point now);
+    void finish_end(std::shared_ptr<live_session> const& session, store::completion<void> done);
+    [[nodiscard]] priming_style style_of(protocol::revision revision) const noexcept;
+    void deliver(store::owner_message message);
+    void recover_lapsed(base::time_point now);
+
+    runtime::settings settings_;
+    store::backend& store_;
+    base::random_source& random_;
+    std::mutex random_mutex_;
+    observe::metrics& metrics_;
+    base::logger log_;
+    std::string owner_; // this node's name and incarnation
+    std::atomic<std::uint64_t> next_connection_{1};
+    std::atomic<std::uint64_t> nonce_{1};
+    std::atomic<std::size_t> running_calls_{0};
+    std::atomic<std::size_t> open_followings_{0};
+    std::atomic<bool> is_draining_{false};
+    std::function<void()> on_departure_;
+    std::unique_ptr<store::watch_handle> mail_;
+
+    // Sessions in the order they were opened, kept only where session.max_lifetime is on.
+    std::mutex by_age_mutex_;
+    std::deque<std::pair<base::time_point, std::weak_ptr<live_session>>> by_age_;
+
+    static constexpr std::size_t stripe_count = 64;
+    std::array<table_stripe, stripe_count> table_;
+
+    struct periodic;
+    std::unique_ptr<periodic> periodic_;
+};
+
+}

@@ -1,0 +1,43 @@
+// The port between a conversation and what it is about: a server implements it. One call per message; the
+// answer's form is decided by the registration, not by the transport.
+#pragma once
+
+#include "protocol/message.hpp"
+#include "protocol/revision.hpp"
+#include "runtime/call.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+
+namespace belay::runtime {
+
+class live_session;
+class node;
+
+struct incoming {
+    node& node;
+    std::shared_ptr<live_session> const& session;
+    protocol::revision revision;
+    protocol::message const& message; ///< valid during the call only
+};
+
+/// Answered already, as a whole JSON-RPC response.
+struct instant_answer { std::string response; };
+/// Answered soon, without a stream.
+struct deferred_answer { std::move_only_function<void(std::move_only_function<void(std::string)>)> run; };
+/// A call: `run` starts the handler, which answers through the call.
+struct start_call { call_traits traits; std::move_only_function<void(std::shared_ptr<call>)> run; };
+
+using outcome = std::variant<instant_answer, deferred_answer, start_call>;
+
+class service {
+public:
+    virtual ~service() = default;
+    /// The JSON text of an InitializeResult.
+    [[nodiscard]] virtual std::string initialize_result(protocol::revision revision) const = 0;
+    [[nodiscard]] virtual outcome handle(incoming const& request) = 0;
+};
+
+}

@@ -1,0 +1,247 @@
+#include "server/call_state.hpp"
+
+#include "base/io_loop.hpp"
+#include "json/serialize.hpp"
+#include "protocol/logging.hpp"
+#include "protocol/names.hpp"
+#include "runtime/node.hpp"
+#include "server/render.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <exception>
+#include <system_error>
+
+namespace belay {
+
+progress_meter::progress_meter(std::shared_ptr<detail::call_state> state, std::optional<double> total)
+    : state_(std::move(state)), total_(total)
+{
+}
+
+task<void> progress_meter::step(std::string message)
+{
+    return report(value_ + 1, std::move(message));
+}
+
+task<void> progress_meter::report(double value, std::string message)
+{
+    state_->throw_if_ended();
+    if (value > value_) {
+        value_ = value;
+        state_->progress(value, total_, message);
+    }
+    co_return;
+}
+
+call::call(std::shared_ptr<detail::call_state> state) : state_(std::move(state))
+{
+}
+
+namespace {
+
+std::string log_head(log_level level, std::string const& logger)
+{
+    std::string params = R"({"level":")";
+    params += protocol::to_string(static_cast<protocol::level>(level));
+    params += '"';
+    if (!logger.empty()) {
+        params += R"(,"logger":)";
+        json_text::append_json_string(params, logger);
+    }
+    params += R"(,"data":)";
+    return params;
+}
+
+}
+
+task<void> call::log(log_level level, std::string logger, json::value data)
+{
+    state_->throw_if_ended();
+    if (!state_->wants_log(level))
+        co_return;
+    auto params = log_head(level, logger);
+    json_text::append_json(params, data);
+    params += '}';
+    co_await state_->emit(protocol::notification(protocol::method::message, params));
+}
+
+task<void> call::log(log_level level, std::string logger, std::string text)
+{
+    state_->throw_if_ended();
+    if (!state_->wants_log(level))
+        co_return;
+    auto params = log_head(level, logger);
+    json_text::append_json_string(params, text);
+    params += '}';
+    co_await state_->emit(protocol::notification(protocol::method::message, params));
+}
+
+progress_meter call::progress(double total)
+{
+    return {state_, total};
+}
+
+progress_meter call::progress()
+{
+    return {state_, std::nullopt};
+}
+
+task<void> call::sleep(std::chrono::nanoseconds time)
+{
+    return state_->sleep(time);
+}
+
+bool call::is_cancelled() const noexcept
+{
+    return state_->is_ended();
+}
+
+void call::close_connection(std::chrono::milliseconds retry)
+{
+    state_->close_connection(retry);
+}
+
+}
+
+namespace belay::detail {
+
+namespace asio = boost::asio;
+
+call_state::call_state(runtime::node& node, std::shared_ptr<runtime::call> on, std::string token)
+    : node_(node), on_(std::move(on)), token_(std::move(token))
+{
+}
+
+void call_state::throw_if_ended() const
+{
+    if (on_->is_ended())
+        throw unwinding();
+}
+
+bool call_state::wants_log(log_level level) const
+{
+    return static_cast<int>(level) >= on_->session().current_record()->log_level;
+}
+
+task<void> call_state::suspend()
+{
+    // The handler is the suspended coroutine: whoever drops it without calling it destroys the tool's frame.
+    auto initiate = [this](auto handler) {
+        suspended_ = [handler = std::move(handler)]() mutable { std::move(handler)(); };
+    };
+    co_await asio::async_initiate<asio::use_awaitable_t<> const, void()>(std::ref(initiate), asio::use_awaitable);
+}
+
+void call_state::resume()
+{
+    if (auto waiting = std::exchange(suspended_, nullptr))
+        waiting();
+}
+
+task<void> call_state::emit(std::string message)
+{
+    throw_if_ended();
+    std::error_code error;
+    auto const outcome = on_->emit(std::move(message), [weak = weak_from_this(), &error](std::error_code why) {
+        // The frame that `error` lives in waits for this, unless it is gone; then so is the state.
+        if (auto const self = weak.lock(); self && self->suspended_) {
+            error = why;
+            self->resume();
+        }
+    });
+    if (outcome)
+        error = *outcome;
+    else
+        co_await suspend();
+    throw_if_ended();
+    if (error)
+        throw std::system_error(error, "the message could not be kept");
+}
+
+task<void> call_state::sleep(std::chrono::nanoseconds time)
+{
+    throw_if_ended();
+    base::timer timer(on_->loop().timers(), [this] { resume(); });
+    timer.after(time);
+    co_await suspend();
+    throw_if_ended();
+}
+
+void call_state::progress(double value, std::optional<double> total, std::string const& message)
+{
+    if (token_.empty())
+        return;
+    std::string params = R"({"progressToken":)";
+    params += token_;
+    params += R"(,"progress":)";
+    json_text::append_json_number(params, value);
+    if (total) {
+        params += R"(,"total":)";
+        json_text::append_json_number(params, *total);
+    }
+    if (!message.empty()) {
+        params += R"(,"message":)";
+        json_text::append_json_string(params, message);
+    }
+    params += '}';
+    on_->progress(protocol::notification(protocol::method::progress, params));
+}
+
+void call_state::interrupt()
+{
+    auto const self = shared_from_this();
+    signal_.emit(asio::cancellation_type::terminal);
+    resume();
+}
+
+namespace {
+
+// The whole life of a tool. Takes what it needs by value; it ends when the tool ends.
+task<void> tool_life(
+    std::shared_ptr<call_state> state, protocol::revision revision, std::string name, waiting_call run)
+{
+    call context(state);
+    tool_result result;
+    bool is_unwound = false;
+    try {
+        result = co_await run(context);
+    } catch (unwinding const&) {
+        is_unwound = true;
+    } catch (...) {
+        if (state->is_ended()) // cancelled inside an operation that is not ours
+            is_unwound = true;
+        else
+            result = current_failure(state->node().log(), name);
+    }
+    if (!is_unwound)
+        state->on().answer(protocol::result_response(state->on().id(), render(result, revision)));
+}
+
+}
+
+void start_tool(
+    runtime::node& node, std::shared_ptr<runtime::call> on, protocol::revision revision, std::string name,
+    std::string token, waiting_call run)
+{
+    auto state = std::make_shared<call_state>(node, on, std::move(token));
+    on->on_interrupt([weak = std::weak_ptr(state)] {
+        if (auto const self = weak.lock())
+            self->interrupt();
+    });
+    asio::any_io_executor executor = base::io_loop_of(on->loop()).executor();
+    auto life = tool_life(state, revision, std::move(name), std::move(run));
+    asio::co_spawn(
+        executor, std::move(life),
+        asio::bind_cancellation_slot(state->signal().slot(), [state, on](std::exception_ptr failure) {
+            // tool_life catches what tools throw; what comes here is the end of memory, or the loop going away.
+            if (failure) {
+                state->node().metrics().task_failures.Increment();
+                on->end(protocol::end_reason::interrupted);
+            }
+        }));
+}
+
+}
