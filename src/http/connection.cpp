@@ -441,7 +441,7 @@ void connection::refuse(refusal why)
 
 // --- Answering -------------------------------------------------------------------------------------------
 
-void connection::append_head(std::string& out, response_head const& head, framing framing, std::size_t body_bytes,
+void connection::append_head(std::string& out, response_head const& head, framing how, std::size_t body_bytes,
     std::string_view more_lines)
 {
     out.append("HTTP/1.1 ");
@@ -462,11 +462,11 @@ void connection::append_head(std::string& out, response_head const& head, framin
     if (answers_page_ && reader_)
         site_.policy.append_cors(out, *reader_);
     out.append(more_lines);
-    if (framing == framing::until_close)
+    if (how == framing::until_close)
         keep_alive_ = false;
-    if (framing == framing::chunked) {
+    if (how == framing::chunked) {
         out.append("Transfer-Encoding: chunked\r\n");
-    } else if (framing == framing::sized && !has_no_body(head.status)) {
+    } else if (how == framing::sized && !has_no_body(head.status)) {
         out.append("Content-Length: ");
         append_number(out, body_bytes);
         out.append("\r\n");

@@ -112,7 +112,7 @@ private:
 
     enum class framing { sized, chunked, until_close };
     void append_head(
-        std::string& out, response_head const& head, framing framing, std::size_t body_bytes,
+        std::string& out, response_head const& head, framing how, std::size_t body_bytes,
         std::string_view more_lines = {});
     [[nodiscard]] sent send_stream(bool is_last);
     /// Sends what is unsent and then the parts; keeps what the kernel does not take. parts[0] is for its own use.

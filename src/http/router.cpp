@@ -30,14 +30,14 @@ void router::handle(std::shared_ptr<exchange> exchange)
 {
     auto const& request = exchange->request();
     auto const path = request.path();
-    for (auto& route : routes_) {
-        if (route.path != path)
+    for (auto& known : routes_) {
+        if (known.path != path)
             continue;
         if (request.method() == method::options)
-            return exchange->respond({204, {}, {{"Allow", route.allow}}}, {});
-        if (route.target)
-            return route.target->handle(std::move(exchange));
-        return route.function(std::move(exchange));
+            return exchange->respond({204, {}, {{"Allow", known.allow}}}, {});
+        if (known.target)
+            return known.target->handle(std::move(exchange));
+        return known.function(std::move(exchange));
     }
     if (path == "*" && request.method() == method::options)
         return exchange->respond({204, {}, {}}, {});

@@ -14,9 +14,6 @@ struct fake_request final : request {
     std::string where = "/";
     std::vector<std::pair<std::string, std::string>> fields;
 
-    fake_request() = default;
-    explicit fake_request(std::vector<std::pair<std::string, std::string>> with) : fields(std::move(with)) {}
-
     http::method method() const noexcept override { return verb; }
     std::string_view method_text() const noexcept override { return "?"; }
     std::string_view path() const noexcept override { return where; }
@@ -37,5 +34,12 @@ struct fake_request final : request {
     }
     std::string_view body() const noexcept override { return {}; }
 };
+
+inline fake_request request_with(std::vector<std::pair<std::string, std::string>> fields)
+{
+    fake_request made;
+    made.fields = std::move(fields);
+    return made;
+}
 
 }

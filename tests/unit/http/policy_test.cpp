@@ -26,12 +26,12 @@ policy_settings elsewhere(std::vector<std::string> hosts, std::vector<std::strin
 
 verdict judge(policy_settings settings, std::string host)
 {
-    return policy(std::move(settings)).judge(fake_request({{"Host", std::move(host)}}));
+    return policy(std::move(settings)).judge(request_with({{"Host", std::move(host)}}));
 }
 
 verdict judge(policy_settings settings, std::string host, std::string origin)
 {
-    return policy(std::move(settings)).judge(fake_request({{"Host", std::move(host)}, {"Origin", std::move(origin)}}));
+    return policy(std::move(settings)).judge(request_with({{"Host", std::move(host)}, {"Origin", std::move(origin)}}));
 }
 
 }
@@ -83,7 +83,7 @@ TEST(Policy, RefusesForeignPages)
 TEST(Policy, RefusesTwoOrigins)
 {
     EXPECT_EQ(policy(on_loopback())
-                  .judge(fake_request({{"Host", "localhost"}, {"Origin", "http://localhost"}, {"Origin", "http://evil"}})),
+                  .judge(request_with({{"Host", "localhost"}, {"Origin", "http://localhost"}, {"Origin", "http://evil"}})),
         verdict::bad_origin);
 }
 
@@ -111,7 +111,7 @@ TEST(Policy, LetsHealthChecksComeByAddress)
     auto settings = elsewhere({"mcp.example"});
     settings.exempt_paths = {"/healthz"};
     policy const rules(settings);
-    fake_request probe({{"Host", "10.0.0.7:3000"}});
+    auto probe = request_with({{"Host", "10.0.0.7:3000"}});
     EXPECT_EQ(rules.judge(probe), verdict::bad_host);
     probe.where = "/healthz";
     EXPECT_EQ(rules.judge(probe), verdict::allowed);
@@ -119,7 +119,7 @@ TEST(Policy, LetsHealthChecksComeByAddress)
 
 TEST(Policy, NamesTheFieldAndTheFlag)
 {
-    fake_request const request({{"Host", "evil<script>\x80" + std::string(200, 'x')}, {"Origin", "http://e"}});
+    auto const request = request_with({{"Host", "evil<script>\x80" + std::string(200, 'x')}, {"Origin", "http://e"}});
     auto const host = policy::explain(verdict::bad_host, request);
     EXPECT_NE(host.find("--allow-host"), std::string::npos);
     EXPECT_NE(host.find("evil?script?"), std::string::npos);
@@ -137,7 +137,7 @@ TEST(Policy, WritesTheFieldsForPages)
     settings.cors_max_age = std::chrono::seconds(60);
     policy const rules(settings);
     std::string lines;
-    rules.append_cors(lines, fake_request({{"Origin", "http://localhost:5"}}));
+    rules.append_cors(lines, request_with({{"Origin", "http://localhost:5"}}));
     EXPECT_EQ(lines,
         "Access-Control-Allow-Origin: http://localhost:5\r\nVary: Origin\r\nAccess-Control-Expose-Headers: X-Id\r\n");
     EXPECT_EQ(rules.preflight_lines(),
@@ -150,7 +150,7 @@ TEST(Policy, WritesTheFieldsForPages)
 
 TEST(Policy, TellsAPreflight)
 {
-    fake_request request({{"Origin", "http://localhost"}, {"Access-Control-Request-Method", "POST"}});
+    auto request = request_with({{"Origin", "http://localhost"}, {"Access-Control-Request-Method", "POST"}});
     EXPECT_FALSE(policy::is_preflight(request));
     request.verb = method::options;
     EXPECT_TRUE(policy::is_preflight(request));
