@@ -48,6 +48,7 @@ public:
     /// while the caller is too far behind. Throws std::system_error if the message cannot be kept.
     [[nodiscard]] task<void> log(log_level level, std::string logger, json::value data);
     [[nodiscard]] task<void> log(log_level level, std::string logger, std::string text);
+    [[nodiscard]] task<void> log(log_level level, std::string logger, char const* text);
 
     [[nodiscard]] progress_meter progress(double total);
     [[nodiscard]] progress_meter progress();

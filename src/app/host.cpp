@@ -13,9 +13,14 @@ constexpr auto flush_limit = std::chrono::seconds(1);
 
 }
 
-class host::losses final : public store::loss_counter {
+class host::event_counts final : public store::event_counter {
 public:
-    explicit losses(observe::metrics& metrics) : metrics_(metrics) {}
+    explicit event_counts(observe::metrics& metrics) : metrics_(metrics) {}
+    void delivered(std::size_t events, std::size_t first) override
+    {
+        metrics_.events_delivered.Increment(static_cast<double>(first));
+        metrics_.events_replayed.Increment(static_cast<double>(events - first));
+    }
     void trimmed(std::size_t events, std::size_t undelivered) override
     {
         metrics_.events_trimmed.Increment(static_cast<double>(events - undelivered));
@@ -40,9 +45,9 @@ host::host(
     for (unsigned i = 0; i < settings_.threads; ++i)
         loops_.push_back(std::make_unique<base::io_loop>(clock));
     metrics_ = std::make_unique<observe::metrics>();
-    losses_ = std::make_unique<losses>(*metrics_);
+    event_counts_ = std::make_unique<event_counts>(*metrics_);
     // The epoch names this life of the store; 32 bits keep event ids short.
-    store_ = std::make_unique<store::memory_store>(settings_.runtime.limits, random.next() >> 32, losses_.get());
+    store_ = std::make_unique<store::memory_store>(settings_.runtime.limits, random.next() >> 32, event_counts_.get());
     node_ = std::make_unique<runtime::node>(settings_.runtime, *store_, random, *metrics_, log_);
     endpoint_ = std::make_unique<transport::streamable_http>(*node_, *core_, settings_.transport);
     add_routes();

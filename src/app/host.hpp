@@ -44,7 +44,7 @@ public:
     void poke();
 
 private:
-    class losses;
+    class event_counts;
 
     void add_routes();
     void drain_step();
@@ -56,7 +56,7 @@ private:
     std::shared_ptr<detail::server_core> core_;
     std::vector<std::unique_ptr<base::io_loop>> loops_;
     std::unique_ptr<observe::metrics> metrics_;
-    std::unique_ptr<losses> losses_;
+    std::unique_ptr<event_counts> event_counts_;
     std::unique_ptr<store::memory_store> store_;
     std::unique_ptr<runtime::node> node_;
     std::unique_ptr<transport::streamable_http> endpoint_;

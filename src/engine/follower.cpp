@@ -87,10 +87,7 @@ void follower::page_read(store::page const& page, base::time_point now, follower
         if (event.sequence > position_ + 1)
             tell_gap(event.sequence - 1);
         out.push_back(send_event{event.sequence, event.payload});
-        if (event.sequence > sent_)
-            ++counts_.delivered;
-        else
-            ++counts_.replayed;
+        ++given_;
         position_ = event.sequence;
         offset_ = event.end_offset;
         bytes += event.payload->size();
@@ -201,7 +198,8 @@ void follower::finish(close_reason reason, follower_actions& out)
         out.push_back(send_retry{*retry_});
     if (reason == close_reason::taken_over)
         out.push_back(send_comment{"taken over by a newer connection"});
-    note(out, false, std::max(floor_, position_));
+    if (reason == close_reason::finished) // the caller has its answer: nothing will be asked of this stream
+        note(out, false, std::max(floor_, position_));
     out.push_back(end_output{reason});
 }
 
@@ -219,7 +217,7 @@ void follower::detach(std::uint64_t written, std::uint64_t unacknowledged, follo
 void follower::note(follower_actions& out, bool attached, std::uint64_t delivered)
 {
     noted_ = position_;
-    out.push_back(note_mark{{attached, position_, offset_, sent_, delivered}});
+    out.push_back(note_mark{{attached, position_, offset_, sent_, std::exchange(given_, 0), delivered}});
 }
 
 base::time_point follower::next_tick() const noexcept

@@ -48,9 +48,9 @@ struct send_retry { std::chrono::milliseconds delay; };
 struct flush_output {};
 struct read_log { std::uint64_t after; };
 struct note_mark { store::reader_mark mark; };
-/// Hand over what is left, end the answer properly. The machine is done.
+/// Hand over what is left, end the answer properly. Unless it is `finished`, report detach().
 struct end_output { close_reason reason; };
-/// Drop the connection. The machine is done.
+/// Drop the connection, and report detach().
 struct abort_output { close_reason reason; };
 
 using follower_action = std::variant<
@@ -84,10 +84,6 @@ public:
     /// When tick() is next of use.
     [[nodiscard]] base::time_point next_tick() const noexcept;
 
-    /// Events given for the first time, and again, since the last call.
-    struct counts { std::uint64_t delivered = 0; std::uint64_t replayed = 0; };
-    [[nodiscard]] counts take_counts() noexcept { return std::exchange(counts_, {}); }
-
 private:
     void advance(follower_actions& out);
     void note(follower_actions& out, bool attached, std::uint64_t delivered);
@@ -114,7 +110,7 @@ private:
     base::time_point last_output_;
     struct written { std::uint64_t bytes; std::uint64_t sequence; };
     std::vector<written> writes_; // newest last; for telling what had arrived when the connection breaks
-    counts counts_;
+    std::uint64_t given_ = 0; // events since the last note
 };
 
 }

@@ -17,12 +17,12 @@ namespace belay::http {
 
 namespace {
 
-constexpr std::size_t scratch_bytes = 64 * 1024;
+constexpr std::size_t scratch_bytes = std::size_t(64) * 1024;
 // Read at once while a head is awaited, and kept at most behind an unfinished answer: one read buffer.
-constexpr std::size_t pending_bytes = 16 * 1024;
+constexpr std::size_t pending_bytes = std::size_t(16) * 1024;
 // A stream's buffer that grew beyond this is given back at the flush: 10,000 idle streams hold little.
-constexpr std::size_t kept_out_bytes = 4 * 1024;
-constexpr std::size_t kept_head_bytes = 64 * 1024;
+constexpr std::size_t kept_out_bytes = std::size_t(4) * 1024;
+constexpr std::size_t kept_head_bytes = std::size_t(64) * 1024;
 constexpr std::size_t spare_reader_count = 64;
 constexpr std::size_t recorded_path_bytes = 256;
 
@@ -118,8 +118,9 @@ public:
 
 }
 
-connection_site::connection_site(base::io_loop& on, server_settings const& with, http::policy const& by,
-    http::handler& to, std::atomic<std::size_t>& count)
+connection_site::connection_site(
+    base::io_loop& on, server_settings const& with, http::policy const& by, http::handler& to,
+    std::atomic<std::size_t>& count)
     : loop(on), settings(with), policy(by), handler(to), scratch(std::make_unique_for_overwrite<char[]>(scratch_bytes)),
       open_connections(count)
 {
@@ -293,10 +294,9 @@ void connection::watch()
     if (phase_ >= phase::answering && phase_ <= phase::finishing && pending_.size() >= pending_bytes)
         return;
     read_armed_ = true;
-    socket_->async_wait(
-        socket::wait_read, [self = shared_from_this()](boost::system::error_code const& error) {
-            self->on_readable(error);
-        });
+    socket_->async_wait(socket::wait_read, [self = shared_from_this()](boost::system::error_code const& error) {
+        self->on_readable(error);
+    });
 }
 
 void connection::on_readable(boost::system::error_code const& error)
@@ -441,8 +441,8 @@ void connection::refuse(refusal why)
 
 // --- Answering -------------------------------------------------------------------------------------------
 
-void connection::append_head(std::string& out, response_head const& head, framing how, std::size_t body_bytes,
-    std::string_view more_lines)
+void connection::append_head(
+    std::string& out, response_head const& head, framing how, std::size_t body_bytes, std::string_view more_lines)
 {
     out.append("HTTP/1.1 ");
     append_number(out, head.status);
@@ -455,8 +455,10 @@ void connection::append_head(std::string& out, response_head const& head, framin
             keep_alive_ = keep_alive_ && !equals_ignoring_case(value, "close");
             continue;
         }
-        assert(!equals_ignoring_case(name, "Content-Length") && !equals_ignoring_case(name, "Transfer-Encoding"));
-        if (is_one_line(name) && is_one_line(value))
+        // Framing is the connection's; a second opinion on the wire would be a smuggling hole.
+        bool const is_framing =
+            equals_ignoring_case(name, "Content-Length") || equals_ignoring_case(name, "Transfer-Encoding");
+        if (!is_framing && is_one_line(name) && is_one_line(value))
             append_field(out, name, value);
     }
     if (answers_page_ && reader_)
@@ -515,6 +517,7 @@ void connection::begin_stream(response_head const& head, stream_observer& observ
             if (self->serial_ != serial || self->phase_ != phase::streaming)
                 return;
             auto* const told = std::exchange(self->observer_, nullptr);
+            ++self->serial_; // the exchange is over, though its holder did not end it
             self->end_stream();
             if (told)
                 told->on_closed(stream_end::finished);
@@ -662,10 +665,9 @@ void connection::await_writable()
         deadline_after(site_.settings.write_timeout);
     if (std::exchange(write_armed_, true))
         return;
-    socket_->async_wait(
-        socket::wait_write, [self = shared_from_this()](boost::system::error_code const& error) {
-            self->on_writable(error);
-        });
+    socket_->async_wait(socket::wait_write, [self = shared_from_this()](boost::system::error_code const& error) {
+        self->on_writable(error);
+    });
 }
 
 void connection::on_writable(boost::system::error_code const& error)

@@ -36,7 +36,8 @@ class connection;
 
 /// What the connections of one loop share. Used on the loop only, except the counters.
 struct connection_site {
-    connection_site(base::io_loop& on, server_settings const& with, http::policy const& by, http::handler& to,
+    connection_site(
+        base::io_loop& on, server_settings const& with, http::policy const& by, http::handler& to,
         std::atomic<std::size_t>& count);
 
     base::io_loop& loop;
@@ -159,7 +160,7 @@ private:
     base::time_point armed_ = base::time_point::max();
 
     std::uint64_t serial_ = 0; // of the exchange; tells a stale one
-    int const fd_; // of socket_, also after that is closed
+    int const fd_;             // of socket_, also after that is closed
     std::size_t unacknowledged_at_close_ = 0;
 
     struct record {

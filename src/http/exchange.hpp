@@ -47,7 +47,7 @@ struct response_head {
 };
 
 enum class stream_end {
-    finished,  ///< end_stream() or abort() was called
+    finished,  ///< the head was the whole answer: the request was a HEAD
     peer_gone, ///< the peer closed or reset, or a write failed or stalled past its timeout
     stopping,  ///< the server is stopping
 };
@@ -63,6 +63,8 @@ public:
     virtual void on_closed(stream_end why) = 0;
 };
 
+/// Calls after the answer's end, or after the connection's, do nothing. Letting go of an unanswered exchange
+/// answers 500; letting go of an open stream aborts it. The last holder may be on any thread.
 class exchange {
 public:
     virtual ~exchange() = default;
@@ -70,7 +72,7 @@ public:
     [[nodiscard]] virtual http::request const& request() const noexcept = 0;
     [[nodiscard]] virtual base::loop& loop() noexcept = 0;
 
-    /// Answers with a whole response, in one write where the socket takes it.
+    /// Answers with a whole response, in one write where the socket takes it. Does nothing if the peer is gone.
     virtual void respond(response_head const& head, std::string_view body) = 0;
 
     /// Begins a streamed answer. Nothing is written until the first flush(), which sends the head along. The
@@ -79,7 +81,7 @@ public:
     /// Body bytes to send with the next flush(). Append to it.
     [[nodiscard]] virtual std::string& out() noexcept = 0;
     /// Hands what is in out() to the socket, as one write where it takes it. Returns true if the kernel took all
-    /// of it at once; otherwise on_drained() follows. Must not be called while one is awaited.
+    /// of it at once; otherwise on_drained() follows, or on_closed(). Must not be called while one is awaited.
     virtual bool flush() = 0;
     /// Sends what is in out(), ends the answer properly, and keeps the connection for the next request.
     virtual void end_stream() = 0;

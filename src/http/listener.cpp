@@ -25,8 +25,9 @@ constexpr refusal server_full{503, "The server has as many connections as it may
 
 }
 
-listener::listener(base::io_loop& loop, server_settings const& settings, http::policy const& policy,
-    http::handler& handler, base::logger log, std::atomic<std::size_t>& open_connections, int descriptor, bool is_v6)
+listener::listener(
+    base::io_loop& loop, server_settings const& settings, http::policy const& policy, http::handler& handler,
+    base::logger log, std::atomic<std::size_t>& open_connections, int descriptor, bool is_v6)
     : site_(loop, settings, policy, handler, open_connections), log_(std::move(log)), acceptor_(loop.context()),
       retry_(loop.timers(), [this] { watch(); }),
       protocol_(is_v6 ? boost::asio::ip::tcp::v6() : boost::asio::ip::tcp::v4()),
@@ -67,12 +68,11 @@ void listener::watch()
 {
     if (has_stopped_)
         return;
-    acceptor_.async_wait(
-        acceptor_.wait_read, [self = weak_from_this()](boost::system::error_code const& error) {
-            auto const held = self.lock();
-            if (held && !error && !held->has_stopped_)
-                held->on_acceptable();
-        });
+    acceptor_.async_wait(acceptor_.wait_read, [self = weak_from_this()](boost::system::error_code const& error) {
+        auto const held = self.lock();
+        if (held && !error && !held->has_stopped_)
+            held->on_acceptable();
+    });
 }
 
 void listener::on_acceptable()
@@ -91,9 +91,7 @@ void listener::on_acceptable()
         case accepted::one: break;
         case accepted::none: return watch();
         case accepted::no_descriptor: return pause();
-        case accepted::failed:
-            log_.warning("cannot accept a connection: {}", std::strerror(errno));
-            return pause();
+        case accepted::failed: log_.warning("cannot accept a connection: {}", std::strerror(errno)); return pause();
         }
     }
     watch();

@@ -13,7 +13,8 @@ namespace belay::http {
 class listener final : public std::enable_shared_from_this<listener> {
 public:
     /// Takes a listening, non-blocking descriptor.
-    listener(base::io_loop& loop, server_settings const& settings, http::policy const& policy, http::handler& handler,
+    listener(
+        base::io_loop& loop, server_settings const& settings, http::policy const& policy, http::handler& handler,
         base::logger log, std::atomic<std::size_t>& open_connections, int descriptor, bool is_v6);
     ~listener();
 

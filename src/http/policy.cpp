@@ -111,9 +111,8 @@ policy::policy(policy_settings settings) : settings_(std::move(settings))
             continue;
         }
         // A bare IPv6 address is what people type; in a Host field it has brackets.
-        auto const text = std::count(entry.begin(), entry.end(), ':') > 1 && !entry.starts_with('[')
-            ? "[" + entry + "]"
-            : entry;
+        auto const text =
+            std::count(entry.begin(), entry.end(), ':') > 1 && !entry.starts_with('[') ? "[" + entry + "]" : entry;
         if (auto const parts = parse_authority(text))
             hosts_.push_back({lower_case(parts->host), std::string(parts->port)});
     }
@@ -167,7 +166,7 @@ policy::verdict policy::judge(request const& request) const noexcept
         return std::find(settings_.exempt_paths.begin(), settings_.exempt_paths.end(), request.path())
             != settings_.exempt_paths.end();
     };
-    // HTTP/1.0 may come without Host; nobody can have rebound a name it does not send, but a page cannot either.
+    // HTTP/1.0 may come without Host: then there is no name to trust.
     auto const host = request.header("Host").value_or(std::string_view());
     if (!allows_host(host))
         return exempt() ? verdict::allowed : verdict::bad_host;

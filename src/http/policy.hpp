@@ -25,7 +25,7 @@ struct policy_settings {
 
     std::string cors_methods = "GET, HEAD, POST, OPTIONS";
     std::string cors_headers = "Content-Type, Accept";
-    std::string cors_expose; ///< response fields a page may read; empty: none
+    std::string cors_expose;                 ///< response fields a page may read; empty: none
     std::chrono::seconds cors_max_age{7200}; // the longest Chromium honours
 };
 

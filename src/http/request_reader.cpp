@@ -13,26 +13,30 @@ namespace beast = boost::beast;
 namespace {
 
 // Buffers larger than this are given back between requests: a head and a small body fit, an upload does not.
-constexpr std::size_t kept_buffer_bytes = 16 * 1024;
+constexpr std::size_t kept_buffer_bytes = std::size_t(16) * 1024;
 // A body is not given memory for what its sender only announces.
-constexpr std::size_t first_body_bytes = 64 * 1024;
+constexpr std::size_t first_body_bytes = std::size_t(64) * 1024;
 // 16 hex digits hold any size; more is padding that only costs us.
 constexpr std::size_t chunk_size_digits = 16;
 
 constexpr refusal bad_byte{400, "The request head holds a control character; send an HTTP/1.1 request in plain text."};
 constexpr refusal bad_line_end{400, "Each line of the request head must end with CR LF."};
 constexpr refusal folded_line{400, "A header line must not begin with a blank; send each header on one line."};
-constexpr refusal bad_request_line{400, "The first line must be METHOD, target and HTTP version with one blank between."};
+constexpr refusal bad_request_line{
+    400, "The first line must be METHOD, target and HTTP version with one blank between."};
 constexpr refusal bad_version{505, "This server speaks HTTP/1.1 and HTTP/1.0 only."};
 constexpr refusal bad_target{400, "The request target must be an absolute path or URL in visible ASCII characters."};
-constexpr refusal bad_field{400, "A header line is malformed; send name, colon and value without a blank before the colon."};
-constexpr refusal bad_length{400, "Content-Length must be sent once, as one decimal number, and not with Transfer-Encoding."};
+constexpr refusal bad_field{
+    400, "A header line is malformed; send name, colon and value without a blank before the colon."};
+constexpr refusal bad_length{
+    400, "Content-Length must be sent once, as one decimal number, and not with Transfer-Encoding."};
 constexpr refusal bad_encoding{400, "Send either Transfer-Encoding: chunked or Content-Length, once, on HTTP/1.1."};
 constexpr refusal other_encoding{501, "The only Transfer-Encoding understood here is chunked."};
 constexpr refusal bad_host{400, "An HTTP/1.1 request must carry exactly one valid Host header."};
 constexpr refusal bad_expectation{417, "The only expectation understood here is 100-continue."};
 constexpr refusal bad_chunk{400, "The chunked body is malformed."};
-constexpr refusal head_too_large{431, "The request head is larger than this server accepts; send fewer or shorter headers."};
+constexpr refusal head_too_large{
+    431, "The request head is larger than this server accepts; send fewer or shorter headers."};
 constexpr refusal target_too_long{414, "The request target is longer than this server accepts."};
 constexpr refusal body_too_large{413, "The request body is larger than this server accepts."};
 

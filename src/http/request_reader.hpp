@@ -15,9 +15,9 @@ namespace belay::http {
 
 /// Each limit is the largest size that is accepted.
 struct reader_limits {
-    std::size_t header_bytes = 16 * 1024; ///< request line and fields; more: 431
+    std::size_t header_bytes = std::size_t(16) * 1024; ///< request line and fields; more: 431
     std::size_t header_count = 100;       ///< fields; more: 431
-    std::size_t target_bytes = 8 * 1024;  ///< request target; more: 414
+    std::size_t target_bytes = std::size_t(8) * 1024;  ///< request target; more: 414
     std::size_t body_bytes = 4 << 20;     ///< body after decoding; more: 413
 };
 
@@ -112,11 +112,11 @@ private:
     piece path_;
     piece query_;
     refusal refusal_;
-    std::uint64_t remaining_ = 0;     // of the sized body, or of the chunk
-    std::size_t chunk_overhead_ = 0;  // extension and trailer bytes of this body
-    std::uint32_t line_start_ = 0;    // in head_
-    std::uint32_t target_start_ = 0;  // in head_; 0 before the first blank
-    std::uint32_t size_digits_ = 0;   // of this chunk's size
+    std::uint64_t remaining_ = 0;    // of the sized body, or of the chunk
+    std::size_t chunk_overhead_ = 0; // extension and trailer bytes of this body
+    std::uint32_t line_start_ = 0;   // in head_
+    std::uint32_t target_start_ = 0; // in head_; 0 before the first blank
+    std::uint32_t size_digits_ = 0;  // of this chunk's size
     state state_ = state::head;
     http::method method_ = method::other;
     chunk_step chunk_step_ = chunk_step::size_first;

@@ -48,8 +48,8 @@ std::string name_of(tcp::endpoint const& endpoint)
 {
     int const error = errno;
     if (error == EADDRINUSE)
-        throw std::runtime_error(fmt::format(
-            "{} is in use by another process; stop that one or choose another port", name_of(endpoint)));
+        throw std::runtime_error(
+            fmt::format("{} is in use by another process; stop that one or choose another port", name_of(endpoint)));
     if (error == EACCES)
         throw std::runtime_error(
             fmt::format("no permission to listen on {}; choose a port of 1024 or more", name_of(endpoint)));

@@ -79,8 +79,8 @@ public:
 
     /// Closes the listening sockets; open connections go on. From any thread.
     void stop_accepting();
-    /// Also closes all connections; streams are told `stopping`. From any thread. `stopped` is called on one of
-    /// the loops when the last has done so.
+    /// Also closes all connections; streams are told `stopping`, unanswered requests get nothing. Once, from any
+    /// thread. `stopped` is called on one of the loops when the last has done so.
     void stop(std::move_only_function<void()> stopped = {});
 
 private:

@@ -39,8 +39,8 @@ void for_each_line(std::string_view text, Line line)
 void append_event(std::string& out, sse_event_view const& event)
 {
     // Names, blanks and line ends of the four fields come to less than 48 bytes.
-    auto const needed = out.size() + event.data.size() + (event.type ? event.type->size() : 0)
-        + (event.id ? event.id->size() : 0) + 48;
+    auto const needed =
+        out.size() + event.data.size() + (event.type ? event.type->size() : 0) + (event.id ? event.id->size() : 0) + 48;
     if (needed > out.capacity())
         out.reserve(std::max(needed, 2 * out.capacity())); // reserve alone would grow by what is asked only
     if (event.type && is_one_line(*event.type))
@@ -138,7 +138,7 @@ void sse_reader::take_line(std::string_view line)
         type_ = value;
     } else if (name == "id") {
         if (value.find('\0') == std::string_view::npos)
-            last_id_ = value;
+            next_id_ = value;
     } else if (name == "retry") {
         std::uint32_t number = 0;
         auto const [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
@@ -149,6 +149,7 @@ void sse_reader::take_line(std::string_view line)
 
 void sse_reader::dispatch()
 {
+    last_id_ = next_id_; // an event that was cut off before its blank line has not been received
     if (has_data_) {
         auto& event = ready_.emplace_back();
         if (!type_.empty())

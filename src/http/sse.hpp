@@ -29,7 +29,7 @@ void append_retry(std::string& out, std::uint32_t retry_ms);
 
 struct sse_event {
     std::string type = "message";
-    std::string id; ///< the last id seen on the stream, with this event or before it
+    std::string id;                        ///< the last id seen on the stream, with this event or before it
     std::optional<std::uint32_t> retry_ms; ///< set if this event had a `retry` line
     std::string data;
 
@@ -66,7 +66,8 @@ private:
     std::string line_; // the beginning of a line whose end has not come
     std::string data_;
     std::string type_;
-    std::string last_id_;
+    std::string next_id_; // of the event that is being read
+    std::string last_id_; // of the last whole one
     std::optional<std::uint32_t> event_retry_;
     std::optional<std::uint32_t> retry_;
     std::size_t comments_ = 0;

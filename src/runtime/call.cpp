@@ -190,7 +190,8 @@ void call::perform()
             } else if (std::get_if<engine::answered>(&action)) {
                 done();
             } else if (auto const* refused = std::get_if<engine::answer_refused>(&action)) {
-                if (refused->error == errc::too_large && reason_ != protocol::end_reason::result_too_large) {
+                bool const is_too_big = refused->error == errc::too_large || refused->error == errc::no_space;
+                if (is_too_big && reason_ != protocol::end_reason::result_too_large) {
                     reason_ = protocol::end_reason::result_too_large;
                     machine_.refinish(
                         std::make_shared<std::string const>(protocol::ended_answer(

@@ -210,7 +210,11 @@ void following::perform()
                     },
                     [&](engine::note_mark const& note) { node_.store().note_reader(stream_, note.mark); },
                     [&](engine::end_output const& end) {
+                        auto const written = sink_->written();
+                        auto const unacknowledged = sink_->unacknowledged();
                         sink_->end();
+                        if (end.reason != engine::close_reason::finished)
+                            machine_->detach(written, unacknowledged, actions_);
                         left = end.reason;
                     },
                     [&](engine::abort_output const& abort) {
@@ -224,11 +228,6 @@ void following::perform()
                 action);
     }
     is_performing_ = false;
-    auto const counts = machine_->take_counts();
-    if (counts.delivered)
-        node_.metrics().events_delivered.Increment(static_cast<double>(counts.delivered));
-    if (counts.replayed)
-        node_.metrics().events_replayed.Increment(static_cast<double>(counts.replayed));
     if (left)
         leave(*left);
     else if (!has_left_)

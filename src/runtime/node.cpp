@@ -64,7 +64,16 @@ node::node(
     mail_ = store_.listen(owner_, [this](store::owner_message message) { deliver(std::move(message)); });
 }
 
-node::~node() = default;
+node::~node()
+{
+    // Sessions and what runs in them hold each other while they live.
+    mail_.reset();
+    for (auto& stripe : table_)
+        for (auto const& [key, session] : stripe.sessions) {
+            auto const followers = std::exchange(session->followers, {});
+            auto const calls = std::exchange(session->calls, {});
+        }
+}
 
 void node::start(base::loop& loop)
 {

@@ -79,6 +79,11 @@ task<void> call::log(log_level level, std::string logger, std::string text)
     co_await state_->emit(protocol::notification(protocol::method::message, params));
 }
 
+task<void> call::log(log_level level, std::string logger, char const* text)
+{
+    return log(level, std::move(logger), std::string(text));
+}
+
 progress_meter call::progress(double total)
 {
     return {state_, total};

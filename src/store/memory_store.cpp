@@ -13,6 +13,9 @@ namespace {
 // What an event costs beside its payload: the stored_event, the shared payload's header, the allocator.
 constexpr std::size_t event_overhead = 112;
 
+// Set aside for each unfinished call, so that a short final answer always has room.
+constexpr std::size_t answer_reserve = 1024;
+
 std::size_t charge_of(bytes const& payload) noexcept
 {
     return payload->size() + event_overhead;
@@ -34,10 +37,12 @@ struct memory_store::stream {
     stream_top top;
     bool finished = false;
     std::size_t charge = 0; // of all kept events
+    std::size_t reserved = 0; // for the final answer
     std::deque<stored_event> events; // consecutive sequences
     std::vector<stored_event> pinned; // undelivered responses that retention has passed by; older than all events
     std::deque<base::time_point> appended_at; // of `events`, standalone stream only
     reader_mark reader;
+    std::uint64_t lost_to = 0; // the highest sequence counted as trimmed undelivered
     std::vector<std::shared_ptr<watcher>> watchers;
     std::multimap<base::time_point, stream_key>::iterator aging;
     bool is_aging = false;
@@ -88,8 +93,8 @@ struct memory_store::stripe {
     }
 };
 
-memory_store::memory_store(limits limits, std::uint64_t epoch, loss_counter* losses)
-    : limits_(limits), epoch_(epoch), losses_(losses), stripes_(std::make_unique<std::array<stripe, stripe_count>>())
+memory_store::memory_store(limits limits, std::uint64_t epoch, event_counter* counter)
+    : limits_(limits), epoch_(epoch), counter_(counter), stripes_(std::make_unique<std::array<stripe, stripe_count>>())
 {
 }
 
@@ -253,6 +258,11 @@ void memory_store::forget(session& of, stream& from, stored_event const& event)
     from.charge -= charge;
     of.charge -= charge;
     total_bytes_.fetch_sub(charge, std::memory_order_relaxed);
+    bool const is_lost = event.sequence > from.reader.sent;
+    if (is_lost)
+        from.lost_to = event.sequence;
+    if (counter_)
+        counter_->trimmed(1, is_lost ? 1 : 0);
 }
 
 void memory_store::trim_front(session& of, stream& from)
@@ -262,8 +272,6 @@ void memory_store::trim_front(session& of, stream& from)
         from.pinned.push_back(std::move(event));
     } else {
         forget(of, from, event);
-        if (losses_)
-            losses_->trimmed(1, event.sequence > from.reader.sent ? 1 : 0);
     }
     from.events.pop_front();
     if (!from.appended_at.empty())
@@ -280,14 +288,14 @@ void memory_store::drop_stream(stripe& in, session& of, stream_id id, bool is_en
         undelivered += event.sequence > gone.reader.sent;
     for (auto const& event : gone.events)
         undelivered += event.sequence > gone.reader.sent;
-    if (losses_ && count > 0) {
+    if (counter_ && count > 0) {
         if (is_end)
-            losses_->ended(count, undelivered);
+            counter_->ended(count, undelivered);
         else
-            losses_->trimmed(count, undelivered);
+            counter_->trimmed(count, undelivered);
     }
-    of.charge -= gone.charge;
-    total_bytes_.fetch_sub(gone.charge, std::memory_order_relaxed);
+    of.charge -= gone.charge + gone.reserved;
+    total_bytes_.fetch_sub(gone.charge + gone.reserved, std::memory_order_relaxed);
     if (gone.is_aging)
         in.aging.erase(gone.aging);
     of.streams.erase(found);
@@ -348,7 +356,7 @@ result<opened_stream> memory_store::open_locked(
     auto const kept = session->streams.size() - session->streams.count(session->record->standalone);
     if (kept >= limits_.streams_per_session && !drop_one_finished(in, *session))
         return failure(errc::too_many_streams);
-    if (auto const room = make_room(in, *session, nullptr, event_overhead, false); !room)
+    if (auto const room = make_room(in, *session, nullptr, answer_reserve, false); !room)
         return std::unexpected(room.error());
     auto fresh = std::make_unique<stream>();
     fresh->meta = std::move(meta);
@@ -356,6 +364,9 @@ result<opened_stream> memory_store::open_locked(
     fresh->fence = next_fence_.fetch_add(1, std::memory_order_relaxed);
     fresh->order = session->next_order++;
     fresh->top.epoch = epoch_;
+    fresh->reserved = answer_reserve;
+    session->charge += answer_reserve;
+    total_bytes_.fetch_add(answer_reserve, std::memory_order_relaxed);
     opened_stream const opened{fresh->fence, epoch_};
     session->streams[key.stream] = std::move(fresh);
     stream_count_.fetch_add(1, std::memory_order_relaxed);
@@ -394,8 +405,14 @@ result<stream_top> memory_store::append_locked(
         need += charge_of(event.payload);
     }
     auto& session = *in.find(key.session);
-    if (auto const room = make_room(in, session, &into, need, finish); !room)
-        return std::unexpected(room.error());
+    if (!finish || need > into.reserved)
+        if (auto const room = make_room(in, session, &into, need, finish); !room)
+            return std::unexpected(room.error());
+    if (finish) {
+        session.charge -= into.reserved;
+        total_bytes_.fetch_sub(into.reserved, std::memory_order_relaxed);
+        into.reserved = 0;
+    }
     for (auto& event : events) {
         into.top.offset += event.payload->size();
         into.events.push_back({++into.top.sequence, into.top.offset, std::move(event.payload), event.kind});
@@ -526,8 +543,18 @@ void memory_store::note_reader(stream_key const& key, reader_mark mark)
         auto const found = find_stream(in, key);
         if (!found)
             return;
-        (*found)->reader = mark;
-        (*found)->collect(interest::reader, to_wake);
+        auto& of = **found;
+        if (counter_ && mark.given > 0) {
+            // What was trimmed between being read and being marked has been counted as lost.
+            auto const before = std::max(of.reader.sent, of.lost_to);
+            auto first = mark.sent > before ? mark.sent - before : 0;
+            for (auto const& event : of.pinned)
+                first += event.sequence > of.reader.sent && event.sequence <= std::min(mark.sent, of.lost_to);
+            first = std::min(first, mark.given);
+            counter_->delivered(mark.given, first);
+        }
+        of.reader = mark;
+        of.collect(interest::reader, to_wake);
     }
     for (auto const& each : to_wake)
         if (each->is_active.load(std::memory_order_acquire))
@@ -573,8 +600,6 @@ void memory_store::sweep(base::time_point now)
                 if (old.is_pinned(event))
                     return false;
                 forget(session, old, event);
-                if (losses_)
-                    losses_->trimmed(1, event.sequence > old.reader.sent ? 1 : 0);
                 return true;
             });
             if (old.pinned.empty())

@@ -13,10 +13,13 @@
 
 namespace belay::store {
 
-/// Counts what has left the log, for the balance of events. Called under a stripe's lock: only counts.
-class loss_counter {
+/// Counts what becomes of events, so that the numbers balance: what was appended is delivered, pending, or was
+/// trimmed or ended undelivered. Called under a stripe's lock: only counts.
+class event_counter {
 public:
-    virtual ~loss_counter() = default;
+    virtual ~event_counter() = default;
+    /// `first`: how many of them no reader had been given before.
+    virtual void delivered(std::size_t events, std::size_t first) = 0;
     /// `undelivered`: how many of them no reader was ever given.
     virtual void trimmed(std::size_t events, std::size_t undelivered) = 0;
     virtual void ended(std::size_t events, std::size_t undelivered) = 0;
@@ -25,7 +28,7 @@ public:
 class memory_store final : public backend {
 public:
     /// The epoch names this life of the store.
-    memory_store(limits limits, std::uint64_t epoch, loss_counter* losses = nullptr);
+    memory_store(limits limits, std::uint64_t epoch, event_counter* counter = nullptr);
     ~memory_store() override;
 
     void create(session_record record, base::time_point now, completion<void> done) override;
@@ -88,7 +91,7 @@ private:
 
     limits limits_;
     std::uint64_t epoch_;
-    loss_counter* losses_;
+    event_counter* counter_;
     std::atomic<std::size_t> total_bytes_{0};
     std::atomic<std::size_t> session_count_{0};
     std::atomic<std::size_t> stream_count_{0};

@@ -75,6 +75,7 @@ struct reader_mark {
     std::uint64_t position = 0;  ///< The last sequence handed to the kernel, or skipped as missing.
     std::uint64_t offset = 0;    ///< Payload bytes up to that event.
     std::uint64_t sent = 0;      ///< The highest sequence any reader was ever given.
+    std::uint64_t given = 0;     ///< Events written since the last mark, replayed ones too.
     std::uint64_t delivered = 0; ///< As far as is known to have arrived.
 };
 

@@ -35,8 +35,9 @@ void describe(std::string& to, request_reader const& reader)
     require(reader.header_count("content-length") <= 1);
     require(reader.header_count("content-length") + reader.header_count("transfer-encoding") <= 1);
     require(reader.header_count("host") <= 1 && (!reader.is_http11() || reader.header_count("host") == 1));
-    for (auto const text : {reader.method_text(), reader.path(), reader.query(),
-             reader.header("host").value_or(""), reader.header("origin").value_or("")}) {
+    for (auto const text :
+         {reader.method_text(), reader.path(), reader.query(), reader.header("host").value_or(""),
+          reader.header("origin").value_or("")}) {
         require(text.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos);
         to += '|';
         to += text;
@@ -58,7 +59,8 @@ std::string read(std::string_view bytes, std::string_view cuts)
         if (piece.empty()) {
             if (bytes.empty())
                 break;
-            auto const size = cuts.empty() ? bytes.size() : 1 + static_cast<unsigned char>(cuts[turn++ % cuts.size()]) % 64;
+            auto const size =
+                cuts.empty() ? bytes.size() : 1 + static_cast<unsigned char>(cuts[turn++ % cuts.size()]) % 64;
             piece = bytes.substr(0, size);
             bytes.remove_prefix(piece.size());
         }

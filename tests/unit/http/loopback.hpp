@@ -81,13 +81,15 @@ public:
     }
     std::string read_bytes(std::size_t count)
     {
-        while (kept_.size() < count && more()) {}
+        while (kept_.size() < count && more()) {
+        }
         return take(std::min(count, kept_.size()));
     }
     /// Everything until the server closes. `*was_reset` tells how.
     std::string read_all(bool* was_reset = nullptr)
     {
-        while (more()) {}
+        while (more()) {
+        }
         if (was_reset)
             *was_reset = error_ == ECONNRESET;
         EXPECT_NE(error_, EAGAIN) << "the server did not close";
@@ -107,10 +109,7 @@ public:
         send(request);
         return read_response();
     }
-    bool is_at_end()
-    {
-        return kept_.empty() && !more() && error_ == 0;
-    }
+    bool is_at_end() { return kept_.empty() && !more() && error_ == 0; }
 
 private:
     bool more()
@@ -186,8 +185,9 @@ protected:
         std::vector<base::io_loop*> pointers;
         for (std::size_t i = 0; i < loop_count; ++i)
             pointers.push_back(loops_.emplace_back(std::make_unique<base::io_loop>(clock_)).get());
-        server_ = std::make_unique<server>(pointers, settings_, *this, base::logger(base::log_level::info,
-            [this](base::log_level, std::string_view text) {
+        server_ = std::make_unique<server>(
+            pointers, settings_, *this,
+            base::logger(base::log_level::info, [this](base::log_level, std::string_view text) {
                 std::lock_guard const lock(mutex_);
                 log_.emplace_back(text);
             }));
@@ -306,7 +306,8 @@ protected:
 
 inline unsigned status_of(std::string_view response)
 {
-    return response.starts_with("HTTP/1.1 ") ? static_cast<unsigned>(std::stoul(std::string(response.substr(9, 3)))) : 0;
+    return response.starts_with("HTTP/1.1 ") ? static_cast<unsigned>(std::stoul(std::string(response.substr(9, 3))))
+                                             : 0;
 }
 
 inline std::string body_of(std::string_view response)

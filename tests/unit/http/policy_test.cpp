@@ -38,16 +38,17 @@ verdict judge(policy_settings settings, std::string host, std::string origin)
 
 TEST(Policy, AllowsLoopbackNamesOnAnyPort)
 {
-    for (auto const* const host : {"localhost", "LocalHost:3000", "127.0.0.1", "127.0.0.1:1", "[::1]", "[::1]:3000",
-             "app.localhost:80"})
+    for (auto const* const host :
+         {"localhost", "LocalHost:3000", "127.0.0.1", "127.0.0.1:1", "[::1]", "[::1]:3000", "app.localhost:80"})
         EXPECT_EQ(judge(on_loopback(), host), verdict::allowed) << host;
 }
 
 TEST(Policy, RefusesOtherNamesOnLoopback)
 {
-    for (auto const* const host : {"evil.example", "evil.example:3000", "localhost.evil.example", "127.0.0.1.evil", "",
-             "xlocalhost", ".localhost.", "localhost:", "localhost:x", "localhost:123456", "[::1", "[::1]x", "[::2]",
-             "127.0.0.2", "2130706433", "0.0.0.0"})
+    for (auto const* const host :
+         {"evil.example", "evil.example:3000", "localhost.evil.example", "127.0.0.1.evil", "", "xlocalhost",
+          ".localhost.", "localhost:", "localhost:x", "localhost:123456", "[::1", "[::1]x", "[::2]", "127.0.0.2",
+          "2130706433", "0.0.0.0"})
         EXPECT_EQ(judge(on_loopback(), host), verdict::bad_host) << host;
     EXPECT_EQ(policy(on_loopback()).judge(fake_request()), verdict::bad_host) << "HTTP/1.0 without Host";
 }
@@ -69,21 +70,24 @@ TEST(Policy, AllowsConfiguredHostsWithOrWithoutPort)
 TEST(Policy, AllowsLoopbackPages)
 {
     for (auto const* const origin :
-        {"http://localhost", "http://localhost:5173", "https://127.0.0.1:8443", "http://[::1]:3000", "http://a.localhost"})
+         {"http://localhost", "http://localhost:5173", "https://127.0.0.1:8443", "http://[::1]:3000",
+          "http://a.localhost"})
         EXPECT_EQ(judge(on_loopback(), "localhost:3000", origin), verdict::allowed_page) << origin;
 }
 
 TEST(Policy, RefusesForeignPages)
 {
-    for (auto const* const origin : {"http://evil.example", "https://localhost.evil.example", "null", "", "localhost",
-             "ftp://localhost", "http://", "http://localhost/", "http://localhost@evil.example", "file://", "http://local host"})
+    for (auto const* const origin :
+         {"http://evil.example", "https://localhost.evil.example", "null", "", "localhost", "ftp://localhost",
+          "http://", "http://localhost/", "http://localhost@evil.example", "file://", "http://local host"})
         EXPECT_EQ(judge(on_loopback(), "localhost:3000", origin), verdict::bad_origin) << origin;
 }
 
 TEST(Policy, RefusesTwoOrigins)
 {
-    EXPECT_EQ(policy(on_loopback())
-                  .judge(request_with({{"Host", "localhost"}, {"Origin", "http://localhost"}, {"Origin", "http://evil"}})),
+    EXPECT_EQ(
+        policy(on_loopback())
+            .judge(request_with({{"Host", "localhost"}, {"Origin", "http://localhost"}, {"Origin", "http://evil"}})),
         verdict::bad_origin);
 }
 
@@ -138,9 +142,11 @@ TEST(Policy, WritesTheFieldsForPages)
     policy const rules(settings);
     std::string lines;
     rules.append_cors(lines, request_with({{"Origin", "http://localhost:5"}}));
-    EXPECT_EQ(lines,
+    EXPECT_EQ(
+        lines,
         "Access-Control-Allow-Origin: http://localhost:5\r\nVary: Origin\r\nAccess-Control-Expose-Headers: X-Id\r\n");
-    EXPECT_EQ(rules.preflight_lines(),
+    EXPECT_EQ(
+        rules.preflight_lines(),
         "Access-Control-Allow-Methods: GET, POST\r\nAccess-Control-Allow-Headers: X-Id, Accept\r\n"
         "Access-Control-Max-Age: 60\r\n");
     lines.clear();

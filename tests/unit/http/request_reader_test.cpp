@@ -28,8 +28,9 @@ struct outcome {
 
 std::ostream& operator<<(std::ostream& out, outcome const& o)
 {
-    return out << "state " << static_cast<int>(o.where) << ' ' << o.status << " \"" << o.reason << "\" taken " << o.taken
-               << ' ' << o.method << ' ' << o.path << '?' << o.query << " host " << o.host << " body \"" << o.body << '"';
+    return out << "state " << static_cast<int>(o.where) << ' ' << o.status << " \"" << o.reason << "\" taken "
+               << o.taken << ' ' << o.method << ' ' << o.path << '?' << o.query << " host " << o.host << " body \""
+               << o.body << '"';
 }
 
 outcome read_pieces(std::vector<std::string_view> const& pieces, reader_limits const& limits)
@@ -276,8 +277,14 @@ TEST(RequestReader, RefusesControlCharactersInValues)
             continue;
         EXPECT_EQ(status_of(with_line("X: a" + std::string(1, static_cast<char>(c)) + "b")), 400u) << c;
     }
-    EXPECT_EQ(status_of(with_line("X: a\x7F" "b")), 400u);
-    EXPECT_EQ(status_of(with_line("Transfer-Encoding: \x0B" "chunked")), 400u);
+    EXPECT_EQ(
+        status_of(with_line("X: a\x7F"
+                            "b")),
+        400u);
+    EXPECT_EQ(
+        status_of(with_line("Transfer-Encoding: \x0B"
+                            "chunked")),
+        400u);
     EXPECT_EQ(read(with_line("X: a\tb \xC3\xA9")).where, state::complete) << "tabs and UTF-8 are fine";
 }
 
@@ -333,9 +340,10 @@ TEST(RequestReader, RefusesMalformedChunks)
         return "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + std::string(body);
     };
     for (auto const* const body :
-        {"x\r\n", "\r\n", " 5\r\nhello\r\n", "5 \r\nhello\r\n", "5\nhello\r\n", "5\r\nhelloX", "5\r\nhello\n0\r\n\r\n",
-            "-1\r\n", "0x5\r\nhello\r\n", "5;a\nb\r\nhello", "5;a=\"\n\"\r\nhello", "5;\x01\r\nhello", "0\r\n\n", "0\r\n\rX",
-            "0\r\nA: b\nC: d\r\n\r\n", "0\r\n A: b\r\n\r\n", "0\r\n: b\r\n\r\n", "00000000000000005\r\nhello\r\n"})
+         {"x\r\n", "\r\n", " 5\r\nhello\r\n", "5 \r\nhello\r\n", "5\nhello\r\n", "5\r\nhelloX", "5\r\nhello\n0\r\n\r\n",
+          "-1\r\n", "0x5\r\nhello\r\n", "5;a\nb\r\nhello", "5;a=\"\n\"\r\nhello", "5;\x01\r\nhello", "0\r\n\n",
+          "0\r\n\rX", "0\r\nA: b\nC: d\r\n\r\n", "0\r\n A: b\r\n\r\n", "0\r\n: b\r\n\r\n",
+          "00000000000000005\r\nhello\r\n"})
         EXPECT_EQ(status_of(with_body(body)), 400u) << body;
     EXPECT_EQ(status_of(with_body("FFFFFFFFFFFFFFFF\r\n")), 413u);
     EXPECT_EQ(status_of(with_body("FFFFFFFFFFFFFFFFF\r\n")), 413u);
@@ -361,7 +369,9 @@ TEST(RequestReader, LimitsTheHead)
     reader_limits limits;
     limits.header_bytes = 100;
     std::string const start = "GET / HTTP/1.1\r\nHost: a\r\nX: ";
-    auto const sized = [&](std::size_t bytes) { return start + std::string(bytes - start.size() - 4, 'x') + "\r\n\r\n"; };
+    auto const sized = [&](std::size_t bytes) {
+        return start + std::string(bytes - start.size() - 4, 'x') + "\r\n\r\n";
+    };
     EXPECT_EQ(read(sized(100), limits).where, state::complete);
     EXPECT_EQ(status_of(sized(101), limits), 431u);
     EXPECT_EQ(status_of(std::string(101, 'A'), limits), 431u);

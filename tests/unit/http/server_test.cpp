@@ -34,8 +34,9 @@ TEST(ParseListen, UnderstandsAddressesAndPorts)
 
 TEST(ParseListen, SaysWhatIsWrong)
 {
-    for (auto const* const text : {"", "3000", "localhost", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000", "127.0.0.1:-1",
-             "[::1:80", "::1:80", "[nope]:80", "example.com:80", "127.0.0.1:80 "})
+    for (auto const* const text :
+         {"", "3000", "localhost", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000", "127.0.0.1:-1", "[::1:80", "::1:80",
+          "[nope]:80", "example.com:80", "127.0.0.1:80 "})
         EXPECT_TRUE(has(listen_error(text), "HOST:PORT")) << text;
     EXPECT_TRUE(has(listen_error("example.com:80"), "localhost"));
 }
@@ -141,6 +142,9 @@ TEST_F(ServerTest, SurvivesRunningOutOfDescriptors)
     start();
     auto served = connect();
     served.ask(plain_get);
+    // The undefined-behaviour sanitizer needs a descriptor when it meets a type for the first time, so what runs
+    // without any is kept to what has run before.
+    served.ask(plain_get);
     client waiting{client::unconnected{}};
     client later{client::unconnected{}};
     int const next_free = ::dup(0);
@@ -156,9 +160,9 @@ TEST_F(ServerTest, SurvivesRunningOutOfDescriptors)
     EXPECT_EQ(status_of(answer), 503u);
     EXPECT_EQ(body_of(answer), "The server has no free file descriptor; try again in a moment.\n");
     EXPECT_EQ(status_of(served.ask(plain_get)), 200u) << "others do not notice";
-    EXPECT_TRUE(eventually([&] { return statistics().refused_descriptors == 1; }));
 
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    EXPECT_EQ(statistics().refused_descriptors, 1u);
     later.connect(server_->local_endpoint());
     EXPECT_EQ(status_of(later.ask(plain_get)), 200u);
     std::lock_guard const lock(mutex_);
@@ -204,11 +208,13 @@ TEST_F(ServerTest, ClosesEverythingWhenStopped)
     auto const unanswered = take_held();
     recorder seen;
     std::size_t const which = &stream->loop() == loops_[0].get() ? 0 : 1;
-    on_loop([&] {
-        stream->begin_stream({200, {}, {}}, seen);
-        stream->out() += "x";
-        stream->flush();
-    }, which);
+    on_loop(
+        [&] {
+            stream->begin_stream({200, {}, {}}, seen);
+            stream->out() += "x";
+            stream->flush();
+        },
+        which);
     stop();
     EXPECT_EQ(seen.closed(), stream_end::stopping);
     EXPECT_TRUE(idle.is_at_end());

@@ -86,7 +86,8 @@ TEST(SseReader, ReadsEventsWithAllLineEnds)
 TEST(SseReader, FollowsTheExamplesOfTheStandard)
 {
     EXPECT_EQ(read("data: YHOO\ndata: +2\ndata: 10\n\n"), std::vector{event("YHOO\n+2\n10")});
-    EXPECT_EQ(read(": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n"),
+    EXPECT_EQ(
+        read(": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n"),
         (std::vector{event("first event", "1"), event("second event"), event(" third event")}));
     EXPECT_EQ(read("data\n\ndata\ndata\n\ndata:"), (std::vector{event(""), event("\n")}));
     EXPECT_EQ(read("data:test\n\ndata: test\n\n"), (std::vector{event("test"), event("test")}));
@@ -107,13 +108,18 @@ TEST(SseReader, RemembersAnIdWithoutData)
 
 TEST(SseReader, IgnoresAnIdWithNulAndARetryThatIsNoNumber)
 {
-    EXPECT_EQ(read(std::string_view("id: 1\nid: a\0b\nretry: 1x\nretry: -1\nretry:\ndata: d\n\n", 50)),
+    EXPECT_EQ(
+        read(std::string_view("id: 1\nid: a\0b\nretry: 1x\nretry: -1\nretry:\ndata: d\n\n", 50)),
         std::vector{event("d", "1")});
 }
 
 TEST(SseReader, SkipsAByteOrderMarkAtTheStartOnly)
 {
-    EXPECT_EQ(read("\xEF\xBB\xBF" "data: a\n\n\xEF\xBB\xBF" "data: b\n\n"), std::vector{event("a")});
+    EXPECT_EQ(
+        read("\xEF\xBB\xBF"
+             "data: a\n\n\xEF\xBB\xBF"
+             "data: b\n\n"),
+        std::vector{event("a")});
 }
 
 TEST(SseReader, DropsAnUnfinishedEvent)

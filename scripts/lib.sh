@@ -1,0 +1,39 @@
+# What the scripts share. Sourced, not run.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# ccache cannot look into a precompiled header; these are the differences it may overlook there.
+export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+
+jobs=$(nproc)
+
+# Node 20 or newer, for the tests with the official TypeScript clients. Debian 12 has 18; setup then puts one here.
+node_home=$root/build/tools/node
+node_minimum=20
+for bin in "$node_home"/node_modules/node-linux-*/bin; do
+    if [ -x "$bin/node" ]; then
+        PATH=$bin:$PATH
+    fi
+done
+# Sanitizers look for llvm-symbolizer here.
+PATH=$PATH:/usr/lib/llvm-19/bin
+export PATH
+
+say() { printf '%s\n' "$*"; }
+fail() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
+
+# configure PRESET: once; a build configures again by itself when a CMake file has changed.
+configure() {
+    if [ ! -f "$root/build/$1/build.ninja" ]; then
+        (cd "$root" && cmake --preset "$1")
+    fi
+}
+
+# build PRESET [targets…]
+build() {
+    local preset=$1
+    shift
+    configure "$preset"
+    (cd "$root" && cmake --build --preset "$preset" -j "$jobs" ${1:+--target "$@"})
+}

@@ -1,0 +1,54 @@
+// The two official clients behind one face. Everything here is their public API.
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js';
+import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client';
+
+const info = { name: 'belay-client-tests', version: '0' };
+
+/**
+ * Options of open(): url; wire; sessionId of an earlier page; version, the header a resumed page sends (none without
+ * it); offer, the protocol version to initialize with; headers; reconnectionOptions.
+ */
+export const v1 = {
+    name: 'v1',
+    open({ url, wire, sessionId, version, offer, headers, reconnectionOptions }) {
+        // v1 has no setting for the version it offers.
+        const rewrite = offer && ((message) => message.method === 'initialize'
+            ? { ...message, params: { ...message.params, protocolVersion: offer } } : message);
+        const transport = new TransportV1(
+            url, { sessionId, requestInit: { headers }, reconnectionOptions, fetch: wire.fetch(rewrite) });
+        const client = new ClientV1(info);
+        return {
+            client,
+            transport,
+            async connect() {
+                await client.connect(transport);
+                if (sessionId && version)
+                    transport.setProtocolVersion(version);
+            },
+            callTool: (params, options) => client.callTool(params, CallToolResultSchema, options),
+            resume: (params, options) => client.request({ method: 'tools/call', params }, CallToolResultSchema, options),
+        };
+    },
+};
+
+export const v2 = {
+    name: 'v2',
+    open({ url, wire, sessionId, version, offer, headers, reconnectionOptions }) {
+        const transport = new TransportV2(url, {
+            sessionId, requestInit: { headers }, reconnectionOptions, fetch: wire.fetch(),
+            protocolVersion: sessionId ? version : undefined,
+        });
+        const client = new ClientV2(info, offer ? { supportedProtocolVersions: [offer] } : {});
+        return {
+            client,
+            transport,
+            connect: () => client.connect(transport),
+            callTool: (params, options) => client.callTool(params, options),
+            resume: (params, options) => client.request({ method: 'tools/call', params }, options),
+        };
+    },
+};
+
+export const clients = [v1, v2];

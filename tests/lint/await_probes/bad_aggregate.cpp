@@ -1,0 +1,8 @@
+// An aggregate built in the awaiting expression.
+#include "probe.hpp"
+
+task<std::string> bad(std::string name)
+{
+    std::string out = co_await fetch(pair_of_texts{name, name});
+    co_return out;
+}

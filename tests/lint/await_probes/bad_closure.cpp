@@ -1,0 +1,8 @@
+// A closure with a capture that has a destructor.
+#include "probe.hpp"
+
+task<std::string> bad(std::string name)
+{
+    std::string out = co_await run([name] { return name; });
+    co_return out;
+}

@@ -1,0 +1,8 @@
+// A choice between two objects of a class.
+#include "probe.hpp"
+
+task<std::string> bad(bool is_long, named a, named b)
+{
+    std::string out = co_await fetch_named(is_long ? a : b);
+    co_return out;
+}

@@ -1,0 +1,105 @@
+// A world from one seed: clients, their sessions and calls, a real node on a real memory store, loops and a
+// clock under the scheduler's hand, and wires that lose bytes. Random operations; the promises are checked
+// after every one of them.
+#pragma once
+
+#include "base/ids.hpp"
+#include "observe/metrics.hpp"
+#include "recording_store.hpp"
+#include "runtime/node.hpp"
+#include "sim_loop.hpp"
+#include "store/memory_store.hpp"
+#include "wire.hpp"
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace belay::sim {
+
+/// A promise was broken; the text says which and where.
+class broken_promise : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+class world {
+public:
+    explicit world(std::uint64_t seed);
+    ~world();
+
+    /// The random part, then the end: everybody comes back for what is theirs.
+    void run();
+
+    /// What happened, for comparing two runs of one seed.
+    [[nodiscard]] std::uint64_t digest() const noexcept { return digest_; }
+
+private:
+    struct session;
+    struct call;
+    struct tool;
+    struct connection;
+
+    class counts final : public store::event_counter {
+    public:
+        void delivered(std::size_t, std::size_t first) override { first_deliveries += first; }
+        void trimmed(std::size_t, std::size_t undelivered) override { trimmed_undelivered += undelivered; }
+        void ended(std::size_t, std::size_t undelivered) override { ended_undelivered += undelivered; }
+        std::uint64_t first_deliveries = 0;
+        std::uint64_t trimmed_undelivered = 0;
+        std::uint64_t ended_undelivered = 0;
+    };
+
+    // Operations. Each may find nothing to do.
+    void open_session();
+    void end_session();
+    void begin_call();
+    void cancel_call();
+    void resume_call();
+    void listen();
+    void announce();
+    void reinitialize();
+    void present_foreign_id();
+    void cut();
+    void vanish();
+    void read_some();
+    void pass_time();
+
+    void step();
+    void settle();
+    void check_always();
+    void check_balance();
+    void check_end();
+
+    void use(session& of, sim_loop& loop, std::move_only_function<void(runtime::session_use)> then);
+    void resume(call& which, sim_loop& loop);
+    void follow(session& of, sim_loop& loop, call* which, std::optional<std::string> cursor);
+    void read(connection& from, std::size_t most);
+    void saw(connection& on, http::sse_event const& event);
+    void drop_finished_connections();
+    [[nodiscard]] session* any_session();
+    [[nodiscard]] call* any_call();
+    [[nodiscard]] connection* any_connection();
+    [[nodiscard]] bool is_open(call const& which) const;
+    void require(bool holds, std::string const& what) const;
+    [[nodiscard]] bool chance(std::uint64_t in) { return random_.below(in) == 0; }
+    void note(std::uint64_t what) { digest_ = (digest_ ^ what) * 1099511628211u; }
+
+    base::seeded_random random_;
+    base::seeded_random node_random_;
+    scheduler scheduler_;
+    runtime::settings settings_;
+    counts counts_;
+    observe::metrics metrics_;
+    std::unique_ptr<store::memory_store> memory_;
+    std::unique_ptr<recording_store> store_;
+    std::unique_ptr<runtime::node> node_;
+    bool has_wide_retention_ = false;
+    std::vector<std::unique_ptr<session>> sessions_;
+    std::vector<std::unique_ptr<call>> calls_;
+    std::vector<std::unique_ptr<connection>> connections_;
+    std::uint64_t digest_ = 14695981039346656037u;
+};
+
+}

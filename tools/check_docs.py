@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Keeps documents true. Three kinds of checks over every Markdown file of the project:
+
+- `<!-- cut: FILE NAME -->` before a code block: the block is what stands in FILE between lines that contain
+  `[NAME]` and `[/NAME]` in a comment, without its common indentation.
+- `<!-- output: COMMAND -->` … `<!-- end -->`: what stands between is what the command prints. Commands:
+  `belay settings`, `tools/check_rooms.py --markdown`.
+- A relative link leads to a file that exists.
+
+    tools/check_docs.py [--belay PROGRAM] [--write] [FILE…]
+
+`--write` mends blocks instead of reporting them.
+"""
+import argparse
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+default_root = Path(__file__).resolve().parent.parent
+parser = argparse.ArgumentParser(description="Keeps documents true.")
+parser.add_argument("--root", type=Path, default=default_root)
+parser.add_argument("--belay", type=Path, default=default_root / "build/dev/src/belay")
+parser.add_argument("--write", action="store_true")
+parser.add_argument("files", nargs="*", type=Path)
+arguments = parser.parse_args()
+root = arguments.root.resolve()
+
+commands = {
+    "belay settings": [str(arguments.belay.resolve()), "settings"],
+    "tools/check_rooms.py --markdown": [str(root / "tools/check_rooms.py"), "--markdown"],
+}
+problems = []
+
+
+def cut(file, name):
+    lines = (root / file).read_text().splitlines()
+    marks = [i for i, line in enumerate(lines) if re.search(rf"(//|#).*\[/?{re.escape(name)}\]", line)]
+    if len(marks) != 2:
+        raise ValueError(f"{file} has no part [{name}]")
+    return textwrap.dedent("\n".join(lines[marks[0] + 1 : marks[1]])).strip("\n")
+
+
+def check(path):
+    text = path.read_text()
+    where = path.relative_to(root)
+
+    def replace_cut(match):
+        try:
+            wanted = cut(match["file"], match["name"])
+        except (OSError, ValueError) as error:
+            problems.append(f"{where}: {error}")
+            return match[0]
+        if match["body"].strip("\n") != wanted and not arguments.write:
+            problems.append(f"{where}: the block cut from {match['file']} [{match['name']}] differs from it")
+        return f"{match['head']}{wanted}\n```"
+
+    def replace_output(match):
+        command = commands.get(match["command"])
+        if command is None:
+            problems.append(f"{where}: there is no command {match['command']!r} in tools/check_docs.py")
+            return match[0]
+        ran = subprocess.run(command, capture_output=True, text=True)
+        if ran.returncode != 0:
+            problems.append(f"{where}: {match['command']} failed: {ran.stderr.strip()}")
+            return match[0]
+        wanted = ran.stdout.strip("\n")
+        if match["body"].strip("\n") != wanted and not arguments.write:
+            problems.append(f"{where}: the output of `{match['command']}` is another one; --write mends it")
+        return f"{match['head']}\n\n{wanted}\n\n<!-- end -->"
+
+    fresh = re.sub(
+        r"(?P<head><!-- cut: (?P<file>\S+) (?P<name>\S+) -->\n+```\w*\n)(?P<body>.*?)\n?```", replace_cut, text, flags=re.S
+    )
+    fresh = re.sub(
+        r"(?P<head><!-- output: (?P<command>[^\n]*?) -->)\n(?P<body>.*?)<!-- end -->", replace_output, fresh, flags=re.S
+    )
+    if arguments.write and fresh != text:
+        path.write_text(fresh)
+        print(f"{where}: mended")
+
+    prose = re.sub(r"```.*?```", "", fresh, flags=re.S)
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose):
+        if re.match(r"[a-z]+:", target) or target.startswith("#"):
+            continue
+        if not (path.parent / target.split("#")[0]).exists():
+            problems.append(f"{where}: a link leads nowhere: {target}")
+
+
+def documents():
+    if arguments.files:
+        return [each.resolve() for each in arguments.files]
+    return [
+        each
+        for each in sorted(root.rglob("*.md"))
+        if not {"build", "node_modules"} & set(each.relative_to(root).parts)
+    ]
+
+
+checked = documents()
+for each in checked:
+    check(each)
+for each in problems:
+    print(each)
+print(f"docs: {len(checked)} files, {len(problems)} findings")
+sys.exit(1 if problems else 0)

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Looks for words that must not be in the tree.
+
+    tools/check_text.py sleeps       tests wait for events, they do not sleep
+    tools/check_text.py unfinished   nothing is left for "now": TODO(now)
+
+Where a test has to sleep, tests/lint/sleeps_allowed.txt says where and why.
+"""
+import re
+import sys
+from pathlib import Path
+
+root = Path(sys.argv[2]) if len(sys.argv) > 2 else Path(__file__).resolve().parent.parent
+SOURCES = {".cpp", ".hpp", ".py", ".sh", ".mjs", ".js", ".ts", ".txt", ".md", ".cmake", ""}
+
+SLEEPS = {
+    ".cpp": r"\b(sleep_for|sleep_until|usleep|nanosleep)\b|(?<![\w.>:])sleep\s*\(",
+    ".hpp": r"\b(sleep_for|sleep_until|usleep|nanosleep)\b|(?<![\w.>:])sleep\s*\(",
+    ".py": r"\btime\.sleep\b",
+    ".sh": r"(^|[;&|(])\s*sleep\s+[\d$]",
+    "": r"(^|[;&|(])\s*sleep\s+[\d$]",
+    ".mjs": r"await\s+(sleep|delay)\s*\(|setTimeout\(\s*(resolve|done|r)\b",
+    ".ts": r"await\s+(sleep|delay)\s*\(|setTimeout\(\s*(resolve|done|r)\b",
+}
+
+
+def files(*folders):
+    for folder in folders:
+        for path in sorted((root / folder).rglob("*")):
+            parts = path.relative_to(root).parts
+            if path.is_file() and path.suffix in SOURCES and not {"build", "node_modules", "corpus"} & set(parts):
+                yield path
+
+
+def lines(path):
+    try:
+        return list(enumerate(path.read_text().splitlines(), 1))
+    except UnicodeDecodeError:
+        return []
+
+
+def sleeps():
+    allowed = set()
+    listed = root / "tests/lint/sleeps_allowed.txt"
+    for line in listed.read_text().splitlines() if listed.exists() else []:
+        if line and not line.startswith("#"):
+            file, text, _reason = (each.strip() for each in line.split(" | "))
+            allowed.add((file, text))
+    unused = set(allowed)
+    for path in files("tests"):
+        pattern = SLEEPS.get(path.suffix)
+        if not pattern:
+            continue
+        name = path.relative_to(root).as_posix()
+        for number, line in lines(path):
+            if not re.search(pattern, line):
+                continue
+            if (name, line.strip()) in allowed:
+                unused.discard((name, line.strip()))
+            else:
+                yield f"{name}:{number}: {line.strip()}"
+    for name, text in sorted(unused):
+        yield f"tests/lint/sleeps_allowed.txt: {name} has no line «{text}» any more"
+
+
+def unfinished():
+    word = "TODO" + "(now)"
+    for path in files("src", "include", "tests", "examples", "bench", "scripts", "cmake", "docs"):
+        for number, line in lines(path):
+            if word in line:
+                yield f"{path.relative_to(root)}:{number}: {line.strip()}"
+
+
+checks = {"sleeps": sleeps, "unfinished": unfinished}
+if len(sys.argv) < 2 or sys.argv[1] not in checks:
+    sys.exit(__doc__)
+found = list(checks[sys.argv[1]]())
+for each in found:
+    print(each)
+print(f"{sys.argv[1]}: {len(found)} findings")
+sys.exit(1 if found else 0)
