@@ -164,6 +164,8 @@ void host::stop_serving()
         return;
     phase_ = phase::stopped;
     limit_.reset();
+    // A tool that is left waiting would hold its call, and its call the tool.
+    node_->interrupt_calls();
     http_->stop([this] {
         loops_.front()->post([this] {
             node_->stop();

@@ -206,6 +206,8 @@ void follower::finish(close_reason reason, follower_actions& out)
 void follower::detach(std::uint64_t written, std::uint64_t unacknowledged, follower_actions& out)
 {
     is_done_ = true;
+    if (is_first_page_) // it knows nothing of the stream that could be noted
+        return;
     auto const arrived = written - std::min(written, unacknowledged);
     std::uint64_t delivered = floor_;
     for (auto const& each : writes_)

@@ -79,6 +79,8 @@ public:
     /// The connection is gone. `unacknowledged` of the bytes written may not have arrived.
     void detach(std::uint64_t written, std::uint64_t unacknowledged, follower_actions& out);
 
+    /// Whether it has seen the stream, and so has left a mark on it.
+    [[nodiscard]] bool has_read() const noexcept { return !is_first_page_; }
     [[nodiscard]] bool is_done() const noexcept { return is_done_; }
     [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
     /// When tick() is next of use.

@@ -43,6 +43,14 @@ following::following(
 
 following::~following() = default;
 
+void following::announce()
+{
+    is_announced_ = true;
+    store::reader_mark mark;
+    mark.attached = true;
+    node_.store().note_reader(stream_, mark);
+}
+
 void following::start(std::shared_ptr<event_sink> sink)
 {
     sink_ = std::move(sink);
@@ -249,6 +257,8 @@ void following::leave(engine::close_reason reason)
     auto const self = shared_from_this();
     tick_.cancel();
     watch_.reset();
+    if (is_announced_ && (!machine_ || !machine_->has_read()))
+        node_.store().note_reader(stream_, {}); // counted on, and never came
     node_.metrics().connection_closed(engine::to_string(reason));
     node_.detached(*session_, *this, loop_.now());
     sink_.reset();

@@ -56,6 +56,8 @@ public:
 
     /// The life of the stream that is followed, for the events' ids. Before start().
     void set_epoch(std::uint64_t epoch) { ids_.emplace(stream_.stream, epoch); }
+    /// The stream is new: its call counts on this reader before it starts.
+    void announce();
     /// Begins, or begins when its predecessor has gone. `sink` is closed through end() or abort(), once.
     void start(std::shared_ptr<event_sink> sink);
     /// The predecessor has gone. From any thread.
@@ -95,6 +97,7 @@ private:
     priming_style priming_;
     bool is_allowed_;
     bool is_begun_ = false;
+    bool is_announced_ = false;
     bool has_left_ = false;
     std::shared_ptr<event_sink> sink_;
     event_sink* sink_view_ = nullptr; // under the session's lock; what another loop may ask

@@ -557,9 +557,7 @@ void node::begin_call(
             auto running = std::make_shared<call>(
                 *this, session, loop, key.stream, opened->fence, std::move(request.id), request.traits, nullptr);
             // The reader is known before the handler runs, so that flow control holds from its first event.
-            store::reader_mark mark;
-            mark.attached = true;
-            store_.note_reader(key, mark);
+            reader->announce();
             if (!add_call(*session, running, loop.now())) { // ended meanwhile; its keys are about to go
                 reader->abandon();
                 return done(failure(errc::not_found));

@@ -319,7 +319,7 @@ void world::follow(session& of, sim_loop& loop, call* which, std::optional<std::
 {
     auto const capacity = 100 + random_.below(chance(2) ? 500 : 100'000);
     bool const has_origin = chance(2);
-    auto const seen = which ? which->seen : of.seen;
+    auto const from = cursor ? engine::parse_event_id(*cursor)->sequence : 0;
     if (which)
         which->is_resuming = true;
     // A client that comes back has left its old connection; the server may or may not have heard.
@@ -330,12 +330,12 @@ void world::follow(session& of, sim_loop& loop, call* which, std::optional<std::
             else
                 each->wire->vanish();
         }
-    use(of, loop, [this, &of, &loop, which, cursor, capacity, has_origin, seen](runtime::session_use taken) {
+    use(of, loop, [this, &of, &loop, which, cursor, capacity, has_origin, from](runtime::session_use taken) {
         runtime::follow_request request{cursor, has_origin};
         node_->follow(
             taken, loop, request,
             [this, &of, &loop, which, cursor, capacity,
-             seen](std::expected<std::shared_ptr<runtime::following>, runtime::follow_refusal> followed) {
+             from](std::expected<std::shared_ptr<runtime::following>, runtime::follow_refusal> followed) {
                 using refusal = runtime::follow_refusal;
                 if (which)
                     which->is_resuming = false;
@@ -344,7 +344,7 @@ void world::follow(session& of, sim_loop& loop, call* which, std::optional<std::
                     line->wire = std::make_shared<wire>(loop, *followed, capacity);
                     line->of = &of;
                     line->which = which;
-                    line->position = seen;
+                    line->position = from;
                     line->knows_position = cursor.has_value();
                     auto const sink = line->wire;
                     connections_.push_back(std::move(line));

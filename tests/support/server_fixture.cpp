@@ -203,6 +203,11 @@ void Server::start()
 
 void Server::stop()
 {
+    if (!host_)
+        return;
+    // Tools that still sleep are ended first: a host that is destroyed under them is a test of its own.
+    host_->node().interrupt_calls();
+    EXPECT_TRUE(eventually([this] { return host_->node().running_calls() == 0; }));
     probe_.reset();
     host_.reset();
 }

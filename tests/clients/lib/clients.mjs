@@ -28,7 +28,8 @@ export const v1 = {
                     transport.setProtocolVersion(version);
             },
             callTool: (params, options) => client.callTool(params, CallToolResultSchema, options),
-            resume: (params, options) => client.request({ method: 'tools/call', params }, CallToolResultSchema, options),
+            resume: (params, options) =>
+                client.request({ method: 'tools/call', params }, CallToolResultSchema, options),
         };
     },
 };

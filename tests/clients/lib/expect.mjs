@@ -17,7 +17,8 @@ export function expectedNotes(args) {
     const ticks = Array.from({ length: count }, (_, at) => {
         const elapsed = (at + 1) * intervalMs / 1000;
         const remaining = Math.max(0, durationSeconds - elapsed);
-        return `${messagePrefix} ${at + 1}/${count} (${elapsed.toFixed(1)}s elapsed, ${remaining.toFixed(1)}s remaining)`;
+        const times = `${elapsed.toFixed(1)}s elapsed, ${remaining.toFixed(1)}s remaining`;
+        return `${messagePrefix} ${at + 1}/${count} (${times})`;
     });
     return [
         `${messagePrefix}: starting, ${count} messages every ${intervalMs} ms`,

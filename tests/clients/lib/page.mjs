@@ -91,7 +91,7 @@ export class Page extends EventEmitter {
             sessionId: this.sessionId,
             version: this.version,
             calls: Object.fromEntries(
-                [...this.calls].map(([key, call]) => [key, { cursor: call.cursor, id: call.id, exchange: call.exchange }])),
+                [...this.calls].map(([key, { cursor, id, exchange }]) => [key, { cursor, id, exchange }])),
         };
         await this.#face.client.close();
         return kept;

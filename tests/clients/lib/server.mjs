@@ -23,7 +23,8 @@ export class Server {
         // the exit code on. --drain is short because a failed test leaves calls running.
         const child = spawn(
             'timeout',
-            ['--foreground', '-k', '5', '120', program(), 'serve', '--listen', '127.0.0.1:0', '--drain', '1s', ...flags],
+            ['--foreground', '-k', '5', '120',
+             program(), 'serve', '--listen', '127.0.0.1:0', '--drain', '1s', ...flags],
             { stdio: ['ignore', 'pipe', 'pipe'] });
         const server = new Server(child);
         await server.#ready;
@@ -33,12 +34,13 @@ export class Server {
     #child;
     #ready;
     #exited;
+    #leave = () => this.#child.kill('SIGTERM');
     errors = '';
 
     constructor(child) {
         this.#child = child;
         this.#exited = once(child, 'exit');
-        process.once('exit', () => child.kill('SIGTERM'));
+        process.once('exit', this.#leave);
         child.stderr.setEncoding('utf8').on('data', (text) => (this.errors += text));
         let output = '';
         this.#ready = new Promise((resolve, reject) => {
@@ -49,7 +51,8 @@ export class Server {
                     resolve(this.url = new URL(match[1]));
             });
             child.once('error', reject);
-            child.once('exit', (code) => reject(new Error(`belay exited with ${code} before it served\n${this.errors}`)));
+            child.once(
+                'exit', (code) => reject(new Error(`belay exited with ${code} before it served\n${this.errors}`)));
         });
     }
 
@@ -84,6 +87,7 @@ export class Server {
         this.#child.kill('SIGTERM');
         const [code, signal] = await this.#exited;
         clearTimeout(kill);
+        process.off('exit', this.#leave);
         if (code !== 0)
             throw new Error(`belay exited with ${signal ?? code}\n${this.errors}`);
         if (damage.test(this.errors))
