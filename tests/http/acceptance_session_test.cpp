@@ -488,7 +488,7 @@ TEST_F(AcceptanceSession, AS29_MalformedCursor)
         EXPECT_FALSE(answer.body.empty()) << "a refusal has a reason";
     }
     // Bytes that no header may have.
-    for (std::string const byte : {std::string("\0", 1), std::string("\1"), std::string("\x1b"), std::string("\x7f")}) {
+    for (auto const& byte : {std::string("\0", 1), std::string("\1"), std::string("\x1b"), std::string("\x7f")}) {
         auto client = connect();
         client.send(
             "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nMcp-Session-Id: " + session.id

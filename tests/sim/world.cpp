@@ -218,7 +218,9 @@ void world::use(session& of, sim_loop& loop, std::move_only_function<void(runtim
                 // I1: a session that is in use does not expire.
                 require(
                     scheduler_.now() >= of.last_active + settings_.limits.session_idle,
-                    "a session expired before its time");
+                    fmt::format(
+                        "a session expired before its time, {} ms after it was last active",
+                        (scheduler_.now() - of.last_active) / 1ms));
                 for (auto const& each : connections_)
                     require(each->of != &of || each->wire->is_over() || each->wire->is_cut(), "a session with an open connection expired");
                 for (auto const& each : calls_)
@@ -488,9 +490,10 @@ void world::read_some()
 void world::pass_time()
 {
     auto const pick = random_.below(40);
-    if (pick == 0)
+    if (pick == 0) {
+        scheduler_.run_all(); // no store is minutes late
         scheduler_.advance(1s * random_.below(900));
-    else if (pick < 6)
+    } else if (pick < 6)
         scheduler_.advance(1s * random_.below(8));
     else
         scheduler_.advance(1ms * random_.below(300));
@@ -542,7 +545,11 @@ void world::saw(connection& on, http::sse_event const& event)
     }
     if (!on.knows_position) { // an old client without priming
         on.knows_position = true;
-        on.position = at->sequence - 1;
+        auto const from = event.data.find(R"("from":)");
+        on.position = event.data.contains(R"("logger":"resumability")")
+            ? std::stoull(event.data.substr(from + 7)) - 1
+            : at->sequence - 1;
+        require(on.position <= on.of->seen, "a plain GET began after events that were never received");
     }
     note(at->stream);
     note(at->sequence);
