@@ -123,6 +123,7 @@ bool is_event_id_text(std::string_view text) noexcept
 
 /// A request's body as JSON, with the memory it lives in.
 struct parsed_body {
+    parsed_body() {} // leaves the buffer as it is: two kilobytes of zeros are not free
     std::array<unsigned char, 2048> buffer;
     json::monotonic_resource arena{buffer.data(), buffer.size()};
     json::value value = json::value(json::storage_ptr(&arena));
