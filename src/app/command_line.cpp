@@ -60,10 +60,13 @@ parse_command_line(std::string const& name, std::string const& version, int argc
             return fail(loaded.error());
     if (auto const loaded = table.load_environment(); !loaded)
         return fail(loaded.error());
-    for (auto const& each : table.entries())
+    for (auto const& each : table.entries()) {
+        if (each.clear && !given[each.key].empty())
+            each.clear();
         for (auto const& value : given[each.key])
             if (auto const set = each.set(value); !set)
                 return fail(fmt::format("--{} {}: {}", each.flag, value, set.error()));
+    }
     if (auto const completed = complete(chosen); !completed)
         return fail(completed.error());
     return chosen;

@@ -60,11 +60,11 @@ struct builder {
 
     void
     add(std::string key, std::string alias, std::string shape, std::string preset, std::string help,
-        std::function<outcome(std::string const&)> set, bool is_list = false)
+        std::function<outcome(std::string const&)> set, bool is_list = false, std::function<void()> clear = {})
     {
         into.push_back(
             {key, dashed(key), std::move(alias), std::move(shape), std::move(help), std::move(preset), is_list,
-             std::move(set)});
+             std::move(set), std::move(clear)});
     }
     void text(std::string key, std::string alias, std::string shape, std::string& value, std::string help)
     {
@@ -155,7 +155,7 @@ struct builder {
                 }
                 return {};
             },
-            true);
+            true, [&value] { value.clear(); });
     }
 };
 
@@ -173,9 +173,10 @@ std::expected<base::duration, std::string> parse_duration(std::string_view text)
         return std::chrono::milliseconds(*number);
     if (unit == "s")
         return std::chrono::seconds(*number);
-    if (unit == "m")
+    // A hundred years are enough, and far from what a duration can hold.
+    if (unit == "m" && *number <= 60 * 876'000)
         return std::chrono::minutes(*number);
-    if (unit == "h" && *number <= 1'000'000)
+    if (unit == "h" && *number <= 876'000)
         return std::chrono::hours(*number);
     return bad;
 }
@@ -236,7 +237,7 @@ settings_table::settings_table(settings& into)
     b.bytes("events.max_bytes", "", run.limits.event_bytes, "One event at most; a larger result ends its call with result_too_large.");
     b.time("events.max_age", "", run.limits.event_age, "Events are dropped at this age: on a call's stream counted from its end.", zero::refused, "session.idle_timeout");
     b.time("events.sweep", "", run.sweep_interval, "How often old events are looked for.");
-    b.bytes("store.max_bytes", "", run.limits.bytes_total, "Bytes of kept events in all; new calls get 503 beyond it.");
+    b.bytes("events.max_bytes_total", "", run.limits.bytes_total, "Bytes of kept events in all; new calls get 503 beyond it.");
     b.count<std::size_t>("streams.max_retained", "", run.limits.streams_per_session, 1, 1'000'000, "Calls whose streams are kept per session.");
     b.count<std::size_t>("streams.open", "", run.open_without_origin, 1, 1'000'000, "Stream connections per session.");
     b.count<std::size_t>("streams.open_with_origin", "", run.open_with_origin, 1, 1'000'000, "The same for web pages, which share six connections per origin.");
@@ -276,6 +277,7 @@ settings_table::settings_table(settings& into)
     b.time("http.idle_timeout", "", http.idle_timeout, "A connection between requests is closed after this long.");
     b.time("http.write_timeout", "", http.write_timeout, "A connection whose peer takes no bytes is closed after this long.");
     b.time("http.user_timeout", "", http.user_timeout, "TCP_USER_TIMEOUT: unacknowledged bytes break a connection after this long.");
+    b.bytes("http.send_buffer", "", http.send_buffer_bytes, "What the kernel keeps for a reader that is behind.");
     b.count<std::size_t>("http.max_connections", "", http.max_connections, 1, 100'000'000, "Connections at most; further ones get 503.", "by file descriptors");
 
     b.time("drain", "", into.drain, "After SIGTERM, running calls may finish within this time.", zero::allowed);
@@ -306,9 +308,12 @@ settings_table::entry const* settings_table::find(std::string_view key) const no
 std::expected<void, std::string> settings_table::load_environment() const
 {
     for (auto const& each : entries_)
-        if (auto const* value = std::getenv(each.environment().c_str()))
+        if (auto const* value = std::getenv(each.environment().c_str())) {
+            if (each.clear)
+                each.clear();
             if (auto const set = each.set(value); !set)
                 return std::unexpected(fmt::format("{}={}: {}", each.environment(), value, set.error()));
+        }
     return {};
 }
 
@@ -336,6 +341,8 @@ outcome load_table(settings_table const& table, toml::table const& from, std::st
     for (auto const& [name, node] : from) {
         auto const key = prefix + std::string(name.str());
         if (auto const* entry = table.find(key)) {
+            if (entry->clear)
+                entry->clear();
             if (auto const set = load_value(*entry, node); !set)
                 return std::unexpected(fmt::format("line {}: {}: {}", node.source().begin.line, key, set.error()));
         } else if (auto const* nested = node.as_table()) {

@@ -25,6 +25,9 @@ struct settings {
     runtime::settings runtime;
     transport::streamable_http_settings transport;
     http::server_settings http;
+
+    // Bounded, because what the kernel holds counts as read: a tool may run ahead by that much more.
+    settings() { http.send_buffer_bytes = 256 << 10; }
 };
 
 class settings_table {
@@ -41,6 +44,7 @@ public:
         std::string preset; ///< the default as text
         bool is_list = false;
         std::function<std::expected<void, std::string>(std::string const&)> set;
+        std::function<void()> clear; ///< of a list: a weightier source replaces it, and does not add to it
 
         [[nodiscard]] std::string environment() const;
     };

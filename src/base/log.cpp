@@ -60,7 +60,11 @@ logger stderr_logger(log_level level, log_format format)
                     append_json_text(line, text);
                     line += "\"}\n";
                 } else {
-                    line = fmt::format("{} {:7} {}\n", stamp, to_string(at), text);
+                    line = fmt::format("{} {:7} ", stamp, to_string(at));
+                    // A line feed in a text must not look like the next message.
+                    for (char const c : text)
+                        line += c == '\n' || c == '\r' ? ' ' : c;
+                    line += '\n';
                 }
                 // One write per line keeps lines of several threads whole.
                 [[maybe_unused]] auto const written = ::write(STDERR_FILENO, line.data(), line.size());

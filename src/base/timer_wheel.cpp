@@ -1,7 +1,7 @@
 #include "base/timer_wheel.hpp"
 
+#include <algorithm>
 #include <bit>
-#include <cassert>
 
 namespace belay::base {
 
@@ -70,11 +70,12 @@ void timer_wheel::insert(timer& entry) noexcept
 {
     timer** slot = &due_;
     if (entry.tick_ > elapsed_) {
-        auto const differing = entry.tick_ ^ elapsed_;
-        int level = (63 - std::countl_zero(differing)) / slot_bits;
-        if (level >= level_count)
-            level = level_count - 1;
-        auto const index = (entry.tick_ >> (level * slot_bits)) & (slot_count - 1);
+        // Beyond the wheel's reach a timer waits in the farthest slot and is placed again when that comes round.
+        constexpr auto reach = std::uint64_t(slot_count - 1) << ((level_count - 1) * slot_bits);
+        auto const tick = std::min(entry.tick_, elapsed_ + reach);
+        auto const differing = tick ^ elapsed_;
+        int const level = std::min((63 - std::countl_zero(differing)) / slot_bits, level_count - 1);
+        auto const index = (tick >> (level * slot_bits)) & (slot_count - 1);
         slot = &slots_[level][index];
         occupied_[level] |= std::uint64_t(1) << index;
     }

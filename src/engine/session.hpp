@@ -5,8 +5,10 @@
 
 #include "store/types.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace belay::engine {

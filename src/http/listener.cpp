@@ -136,7 +136,7 @@ void listener::take(int descriptor)
     if (settings.user_timeout.count() > 0)
         set(IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(settings.user_timeout.count()));
     if (settings.send_buffer_bytes > 0)
-        set(SOL_SOCKET, SO_SNDBUF, settings.send_buffer_bytes);
+        set(SOL_SOCKET, SO_SNDBUF, static_cast<int>(settings.send_buffer_bytes));
 
     auto const open = site_.open_connections.load(std::memory_order_relaxed);
     bool const is_full = settings.max_connections != 0 && open >= settings.max_connections;

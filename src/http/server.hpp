@@ -46,7 +46,7 @@ struct server_settings {
 
     std::size_t max_connections = 0; ///< beyond it 503; 0: as many as there are descriptors
     int backlog = 4096;
-    int send_buffer_bytes = 0; ///< SO_SNDBUF; 0: the system's choice
+    std::size_t send_buffer_bytes = 0; ///< SO_SNDBUF; 0: the system's choice
 
     /// Called on the connection's loop at the end of each exchange, and for requests refused before routing.
     std::function<void(access_record const&)> on_exchange_end;

@@ -21,7 +21,8 @@ call::call(
     node& node, std::shared_ptr<live_session> session, base::loop& loop, store::stream_id stream, store::fence fence,
     std::string id, call_traits traits, held_answer answer)
     : node_(node), session_(std::move(session)), loop_(loop), stream_{session_->key, stream}, fence_(fence),
-      id_(std::move(id)), traits_(traits), held_(std::move(answer)), flow_(flow_for(node.settings(), traits)),
+      id_(std::move(id)), traits_(traits), held_(std::move(answer)), has_stream_(!held_),
+      flow_(flow_for(node.settings(), traits)),
       machine_(flow_), hint_pending_(std::make_shared<std::atomic<bool>>(false)),
       deadline_(loop.timers(), [this] { end(protocol::end_reason::timed_out); }), tick_(loop.timers(), [this] {
           machine_.tick(loop_.now(), actions_);
@@ -68,7 +69,7 @@ std::optional<std::error_code> call::emit(std::string message, emitted done)
 {
     if (is_ended_)
         return make_error_code(errc::finished);
-    if (held_)
+    if (!has_stream_)
         return std::error_code(); // nowhere to go, by the operator's choice
     if (message.size() > node_.settings().limits.event_bytes)
         return make_error_code(errc::too_large);
@@ -87,7 +88,7 @@ std::optional<std::error_code> call::emit(std::string message, emitted done)
 
 void call::progress(std::string message)
 {
-    if (is_ended_ || held_ || message.size() > node_.settings().limits.event_bytes)
+    if (is_ended_ || !has_stream_ || message.size() > node_.settings().limits.event_bytes)
         return;
     machine_.progress(std::make_shared<std::string const>(std::move(message)), loop_.now(), actions_);
     perform();
@@ -143,10 +144,9 @@ void call::close_connection(std::chrono::milliseconds retry)
 void call::finish(std::string response)
 {
     deadline_.cancel();
-    if (held_) {
-        auto answer = std::move(held_);
-        held_ = [](std::string) {};
-        answer(std::move(response));
+    if (!has_stream_) {
+        if (auto answer = std::exchange(held_, nullptr))
+            answer(std::move(response));
         done();
         return;
     }

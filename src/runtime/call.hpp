@@ -58,8 +58,8 @@ public:
 
     [[nodiscard]] bool is_ended() const noexcept { return is_ended_; }
     [[nodiscard]] std::optional<protocol::end_reason> end_reason() const noexcept { return reason_; }
-    [[nodiscard]] bool has_stream() const noexcept { return !held_; }
-    /// From any thread.
+    // From any thread:
+    [[nodiscard]] bool has_stream() const noexcept { return has_stream_; }
     [[nodiscard]] base::loop& loop() const noexcept { return loop_; }
     [[nodiscard]] store::stream_key const& stream() const noexcept { return stream_; }
     [[nodiscard]] std::string const& id() const noexcept { return id_; }
@@ -81,6 +81,7 @@ private:
     std::string id_;
     call_traits traits_;
     held_answer held_;
+    bool const has_stream_;
     engine::flow_settings flow_;
     engine::producer machine_;
     engine::producer_actions actions_;

@@ -176,6 +176,10 @@ void following::perform()
     is_performing_ = true;
     auto const self = shared_from_this();
     std::optional<engine::close_reason> left;
+    auto const hide_sink = [&] { // from here on it is not for other loops to ask
+        std::lock_guard const lock(session_->mutex);
+        forget_sink();
+    };
     auto const id_of = [&](std::uint64_t sequence) -> std::string_view {
         id_text_.clear();
         ids_->append(id_text_, sequence);
@@ -218,6 +222,7 @@ void following::perform()
                     },
                     [&](engine::note_mark const& note) { node_.store().note_reader(stream_, note.mark); },
                     [&](engine::end_output const& end) {
+                        hide_sink();
                         auto const written = sink_->written();
                         auto const unacknowledged = sink_->unacknowledged();
                         sink_->end();
@@ -226,6 +231,7 @@ void following::perform()
                         left = end.reason;
                     },
                     [&](engine::abort_output const& abort) {
+                        hide_sink();
                         auto const written = sink_->written();
                         auto const unacknowledged = sink_->unacknowledged();
                         sink_->abort();

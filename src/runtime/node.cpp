@@ -176,7 +176,11 @@ void node::use(
     store::session_key key{std::string(principal), *parsed};
     auto const now = loop.now();
     auto live = find_live(key);
-    if (live && live->loaded_at + record_cache_age > now)
+    bool const is_fresh = live && [&] {
+        std::lock_guard const lock(live->mutex);
+        return live->loaded_at + record_cache_age > now;
+    }();
+    if (is_fresh)
         return done(take(live, loop));
     store_.load(
         key, [this, live, &loop, done = std::move(done)](

@@ -319,18 +319,33 @@ bool memory_store::drop_one_finished(stripe& in, session& of)
 
 result<void> memory_store::make_room(stripe& in, session& of, stream* appending, std::size_t need, bool is_final)
 {
-    auto const fits = [&] {
-        auto const session_limit
-            = limits_.bytes_per_session + (is_final ? limits::reserve(limits_.bytes_per_session) : 0);
-        auto const total_limit = limits_.bytes_total + (is_final ? limits::reserve(limits_.bytes_total) : 0);
-        return of.charge + need <= session_limit
-            && total_bytes_.load(std::memory_order_relaxed) + need <= total_limit;
+    auto const reserve = [&](std::size_t limit) { return is_final ? limits::reserve(limit) : 0; };
+    auto const session_limit = limits_.bytes_per_session + reserve(limits_.bytes_per_session);
+    auto const total_limit = limits_.bytes_total + reserve(limits_.bytes_total);
+    auto const fits_after_dropping = [&](std::size_t bytes) {
+        return of.charge + need <= session_limit + bytes
+            && total_bytes_.load(std::memory_order_relaxed) + need <= total_limit + bytes;
     };
-    while (!fits()) {
+    if (fits_after_dropping(0))
+        return {};
+    // Refused means that nothing has happened: first see whether there is enough to drop.
+    std::size_t droppable = 0;
+    for (auto const& [id, each] : of.streams)
+        if (each->is_droppable())
+            droppable += each->charge;
+    if (appending)
+        for (auto const& event : appending->events) {
+            if (fits_after_dropping(droppable) || appending->is_pinned(event))
+                break;
+            droppable += charge_of(event.payload);
+        }
+    if (!fits_after_dropping(droppable))
+        return failure(errc::no_space);
+    while (!fits_after_dropping(0)) {
         if (drop_one_finished(in, of))
             continue;
         if (!appending || appending->events.empty() || appending->is_pinned(appending->events.front()))
-            return failure(errc::no_space);
+            return failure(errc::no_space); // other sessions took the room meanwhile
         trim_front(of, *appending);
     }
     return {};

@@ -115,6 +115,13 @@ void refuse_follow(http::exchange& exchange, runtime::follow_refusal why)
     }
 }
 
+/// An empty one says as much as none.
+std::optional<std::string_view> cursor_of(http::request const& request) noexcept
+{
+    auto const cursor = request.header(protocol::header::last_event_id);
+    return cursor && cursor->empty() ? std::nullopt : cursor;
+}
+
 bool is_event_id_text(std::string_view text) noexcept
 {
     return text.size() <= engine::max_event_id_bytes
@@ -418,7 +425,7 @@ void streamable_http::get(exchange_ptr exchange)
     if (!accepts(exchange->request().header("Accept"), sse_type))
         return refuse(
             *exchange, 406, {code::server_error, "Not Acceptable: Client must accept text/event-stream", {}});
-    auto const cursor = exchange->request().header(protocol::header::last_event_id);
+    auto const cursor = cursor_of(exchange->request());
     if (cursor && !is_event_id_text(*cursor))
         return refuse(
             *exchange, 400,
@@ -427,8 +434,7 @@ void streamable_http::get(exchange_ptr exchange)
     with_session(std::move(exchange), [this](exchange_ptr of, runtime::session_use use) {
         auto& loop = of->loop();
         auto const& request = of->request();
-        runtime::follow_request follow{
-            request.header(protocol::header::last_event_id), request.header("Origin").has_value()};
+        runtime::follow_request follow{cursor_of(request), request.header("Origin").has_value()};
         node_.follow(
             use, loop, follow,
             [of](std::expected<std::shared_ptr<runtime::following>, runtime::follow_refusal> followed) {

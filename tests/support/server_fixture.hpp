@@ -77,7 +77,10 @@ protected:
 
     /// Starts with the settings and tools as they are now.
     void start();
+    /// Ends running calls first.
     void stop();
+    /// Destroys the host as it is.
+    void drop() { probe_.reset(); host_.reset(); }
     [[nodiscard]] app::host& host() { return *host_; }
     [[nodiscard]] std::uint16_t port() { return port_; }
     [[nodiscard]] http_client connect() { return http_client(port()); }

@@ -3,6 +3,8 @@
 
 task<std::string> bad(std::string name)
 {
+    // [closure]
     std::string out = co_await run([name] { return name; });
+    // [/closure]
     co_return out;
 }

@@ -1,0 +1,396 @@
+// The limits of DESIGN.md, section 6: what happens at each, and that nothing else does.
+#include "support/server_fixture.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+
+namespace belay::test {
+
+class Limits : public Server {
+protected:
+    static json::value ended_of(json::value const& response)
+    {
+        auto const meta = at(response, "result/_meta");
+        return meta.is_object() && meta.get_object().contains("belay/ended") ? meta.get_object().at("belay/ended")
+                                                                             : json::value();
+    }
+};
+
+TEST_F(Limits, Sessions)
+{
+    settings_.runtime.limits.sessions = 3;
+    start();
+    std::vector<client_session> sessions;
+    for (int i = 0; i < 3; ++i)
+        sessions.push_back(open_session());
+    auto const refused = post_plain(hello());
+    EXPECT_EQ(refused.status, 503u);
+    EXPECT_TRUE(refused.header("Retry-After"));
+    EXPECT_FALSE(refused.header("Mcp-Session-Id"));
+    for (auto const& each : sessions)
+        EXPECT_TRUE(is_alive(each));
+    EXPECT_EQ(remove(sessions[0]).status / 100, 2u);
+    EXPECT_EQ(post_plain(hello()).status, 200u);
+}
+
+TEST_F(Limits, DefaultsAreTheDocumentedOnes)
+{
+    app::settings const fresh;
+    auto const& limits = fresh.runtime.limits;
+    EXPECT_EQ(limits.session_idle, 10min);
+    EXPECT_EQ(fresh.runtime.reaper_interval, 60s);
+    EXPECT_EQ(fresh.runtime.follower.keepalive, 15s);
+    EXPECT_EQ(fresh.runtime.retry, 1s);
+    EXPECT_EQ(limits.events_per_stream, 1000u);
+    EXPECT_EQ(limits.bytes_per_stream, 8u << 20);
+    EXPECT_EQ(limits.streams_per_session, 256u);
+    EXPECT_EQ(limits.sessions, 100'000u);
+    EXPECT_EQ(limits.bytes_per_session, 64u << 20);
+    EXPECT_EQ(limits.bytes_total, 1u << 30);
+    EXPECT_EQ(limits.event_bytes, 4u << 20);
+    EXPECT_EQ(fresh.runtime.call_max, 1h);
+    EXPECT_EQ(fresh.runtime.lease, 15s);
+    EXPECT_EQ(fresh.http.limits.body_bytes, 4u << 20);
+    EXPECT_EQ(fresh.http.header_timeout, 10s);
+    EXPECT_EQ(fresh.http.body_timeout, 30s);
+    EXPECT_EQ(fresh.http.user_timeout, 45s);
+    EXPECT_EQ(fresh.drain, 20s);
+    EXPECT_EQ(fresh.runtime.flow.stall, 5s);
+    EXPECT_EQ(fresh.runtime.flow.grace, 3s);
+    EXPECT_EQ(fresh.runtime.open_with_origin, 4u);
+    EXPECT_EQ(fresh.runtime.open_without_origin, 64u);
+    EXPECT_EQ(fresh.runtime.follower.max_age, 0s);
+    EXPECT_EQ(fresh.runtime.session_max_lifetime, 0s);
+    EXPECT_EQ(fresh.runtime.sweep_interval, 5min);
+}
+
+/// Fills the store to the last byte with a running call's events, one per second of the clock.
+class ByteLimits : public Limits {
+protected:
+    struct script {
+        std::atomic<std::size_t> next{0}; // bytes of the next message; 0: none
+        std::atomic<bool> is_over{false};
+    };
+
+    void add_filler()
+    {
+        server_.tool("fill", [script = script_](call& call) -> task<std::string> {
+            while (!script->is_over) {
+                co_await call.sleep(1s);
+                if (auto const size = script->next.exchange(0)) {
+                    std::string text(size, 'x');
+                    co_await call.log(log_level::info, "fill", std::move(text));
+                }
+            }
+            co_return std::string(1000, 'r');
+        });
+    }
+    std::size_t emit(std::size_t size)
+    {
+        auto const before = host().store().census();
+        script_->next = size;
+        EXPECT_TRUE(advance_until([&] { return host().store().census().events > before.events; }, 1s));
+        return host().store().census().bytes - before.bytes;
+    }
+    void fill_to(std::size_t limit)
+    {
+        auto const overhead = emit(1) - 1;
+        for (;;) {
+            auto const left = limit - host().store().census().bytes;
+            if (left == 0)
+                return;
+            // Never leave less than a message needs.
+            auto const share = left > 40'000 + 2 * overhead ? std::size_t(20'000) : left - overhead;
+            ASSERT_GT(share, 0u);
+            emit(share);
+        }
+    }
+
+    std::shared_ptr<script> script_ = std::make_shared<script>();
+};
+
+TEST_F(ByteLimits, InAll)
+{
+    settings_.runtime.limits.bytes_total = 256 * 1024;
+    settings_.runtime.limits.event_bytes = 64 * 1024;
+    add_filler();
+    start();
+    auto const session = open_session();
+    auto const other = open_session();
+    auto running = open_post(session, tool_call("1", "fill"));
+    auto const priming = running.next_event();
+    ASSERT_TRUE(priming);
+    running.close();
+    fill_to(256 * 1024);
+    ASSERT_EQ(host().store().census().bytes, 256u * 1024);
+    for (auto const& each : {session, other}) {
+        auto const refused = post(each, tool_call("2", "longRunningOperation"));
+        EXPECT_EQ(refused.status, 503u);
+        EXPECT_TRUE(refused.header("Retry-After"));
+        EXPECT_TRUE(is_alive(each)) << "what needs no room is answered";
+    }
+    // A full store still ends its calls.
+    script_->is_over = true;
+    ASSERT_TRUE(advance_until([&] { return host().node().running_calls() == 0; }, 1s));
+    auto resumed = get(session, priming->id);
+    auto const all = read_to_end(resumed);
+    EXPECT_EQ(text_at(all.response(), "result/content/0/text"), std::string(1000, 'r'));
+    EXPECT_LE(host().store().census().bytes, 256u * 1024 + store::limits::reserve(256 * 1024));
+    // Delivered and finished, it makes room.
+    auto accepted = open_post(session, tool_call("2", "burst", R"({"count":1})"));
+    EXPECT_EQ(accepted.head().status, 200u);
+    EXPECT_TRUE(read_to_end(accepted).has_response());
+}
+
+TEST_F(ByteLimits, PerSession)
+{
+    settings_.runtime.limits.bytes_per_session = 256 * 1024;
+    add_filler();
+    start();
+    auto const session = open_session();
+    auto const other = open_session();
+    auto running = open_post(session, tool_call("1", "fill"));
+    ASSERT_TRUE(running.next_event());
+    running.close();
+    fill_to(256 * 1024);
+    auto const refused = post(session, tool_call("2", "longRunningOperation"));
+    EXPECT_EQ(refused.status, 503u);
+    EXPECT_TRUE(refused.header("Retry-After"));
+    auto accepted = open_post(other, tool_call("2", "burst", R"({"count":1})"));
+    EXPECT_EQ(accepted.head().status, 200u) << "another session has its own";
+    EXPECT_TRUE(read_to_end(accepted).has_response());
+    script_->is_over = true;
+}
+
+TEST_F(Limits, StreamBytes)
+{
+    settings_.runtime.limits.bytes_per_stream = 20'000;
+    start();
+    auto const session = open_session();
+    auto stream = open_post(session, tool_call("1", "utility-notifications", utility_arguments(std::string(1000, 'p'), 60, 1000)));
+    auto const priming = stream.next_event();
+    ASSERT_TRUE(priming);
+    stream.close();
+    ASSERT_TRUE(advance_until(
+        [&] {
+            EXPECT_LE(host().store().census().bytes, 20'000u + 1024); // and what the stream itself costs
+            return host().node().running_calls() == 0;
+        },
+        1s));
+    auto resumed = get(session, priming->id);
+    auto const rest = read_to_end(resumed);
+    ASSERT_TRUE(missed_of(rest.events[0]));
+    EXPECT_GT(rest.events.size(), 10u);
+    EXPECT_EQ(static_cast<std::size_t>(*missed_of(rest.events[0])) + rest.events.size() - 1, 63u);
+    EXPECT_TRUE(rest.has_response());
+}
+
+TEST_F(Limits, OneEvent)
+{
+    settings_.runtime.limits.event_bytes = 10'000;
+    server_.tool("large", [](call& call) -> task<std::string> {
+        co_await call.sleep(1s);
+        co_return std::string(20'000, 'x');
+    });
+    server_.tool("shouting", [](call& call) -> task<std::string> {
+        std::string text(20'000, 'x');
+        bool is_told = false;
+        try {
+            co_await call.log(log_level::info, "shouting", std::move(text));
+        } catch (std::system_error const&) {
+            is_told = true;
+        }
+        co_return std::string(is_told ? "told" : "not told");
+    });
+    server_.tool("failing", [](call& call) -> task<std::string> {
+        std::string text(20'000, 'x');
+        co_await call.log(log_level::info, "failing", std::move(text));
+        co_return std::string("never");
+    });
+    start();
+    auto const session = open_session();
+    auto large = open_post(session, tool_call("1", "large"));
+    auto const too_large = read_to_end(large).response();
+    EXPECT_EQ(at(too_large, "id"), 1);
+    EXPECT_EQ(at(too_large, "result/isError"), true);
+    EXPECT_EQ(at(ended_of(too_large), "reason"), "result_too_large");
+    EXPECT_EQ(at(ended_of(too_large), "retryable"), false);
+    // The tool learns that a message was not kept; nothing of it is sent.
+    auto shouting = open_post(session, tool_call("2", "shouting"));
+    auto const told = read_to_end(shouting);
+    EXPECT_EQ(told.events.size(), 1u);
+    EXPECT_EQ(text_at(told.response(), "result/content/0/text"), "told");
+    auto failing = open_post(session, tool_call("3", "failing"));
+    auto const failed = read_to_end(failing);
+    EXPECT_EQ(failed.events.size(), 1u);
+    EXPECT_EQ(at(failed.response(), "result/isError"), true);
+}
+
+TEST_F(Limits, CallDuration)
+{
+    auto const body = [](call& call) -> task<std::string> {
+        co_await call.sleep(24h);
+        co_return std::string("never");
+    };
+    server_.tool("stuck", body);
+    server_.tool("impatient", body).timeout(5s).read_only();
+    start();
+    auto const session = open_session();
+    auto stuck = open_post(session, tool_call("1", "stuck"));
+    auto impatient = open_post(session, tool_call("2", "impatient"));
+    auto const short_one = read_to_end(impatient).response();
+    EXPECT_EQ(at(short_one, "id"), 2);
+    EXPECT_EQ(at(short_one, "result/isError"), true);
+    EXPECT_EQ(at(ended_of(short_one), "reason"), "timed_out");
+    EXPECT_EQ(at(ended_of(short_one), "retryable"), true);
+    EXPECT_EQ(host().node().running_calls(), 1u);
+    advance_in_steps(59min, 10s);
+    EXPECT_EQ(host().node().running_calls(), 1u);
+    auto const long_one = read_to_end(stuck, 10s).response();
+    EXPECT_EQ(at(ended_of(long_one), "reason"), "timed_out");
+    EXPECT_EQ(at(ended_of(long_one), "retryable"), false);
+    EXPECT_EQ(metric(R"(belay_calls_ended_total{reason="timed_out"})"), 2);
+}
+
+TEST_F(Limits, BrowsersGetFourConnections)
+{
+    start();
+    header_list const page{{"Origin", "http://localhost:5173"}};
+    auto const session = open_session("2025-11-25", page);
+    auto listener = get(session, {}, page);
+    ASSERT_EQ(listener.head().status, 200u);
+    std::vector<http_client> calls;
+    for (int i = 0; i < 3; ++i)
+        calls.push_back(open_post(
+            session, tool_call(std::to_string(i), "utility-notifications", utility_arguments("t", 3, 1000)), page));
+    settle();
+    EXPECT_EQ(host().node().open_followings(), 4u);
+    for (auto& each : calls)
+        EXPECT_EQ(each.poll_ending(), http_client::ending::open);
+    auto one_more = open_post(
+        session, tool_call("3", "utility-notifications", utility_arguments("t", 3, 1000)), page);
+    ASSERT_EQ(one_more.head().status, 200u);
+    // The longest-attached request stream polls; the standalone stream is not touched.
+    ASSERT_TRUE(calls[0].wait_ended());
+    EXPECT_EQ(calls[0].how_it_ended(), http_client::ending::complete);
+    seen first;
+    while (auto const event = calls[0].next_event())
+        first.add(*event);
+    EXPECT_TRUE(calls[0].retry_ms());
+    EXPECT_FALSE(first.has_response());
+    EXPECT_EQ(listener.poll_ending(), http_client::ending::open);
+    EXPECT_EQ(calls[1].poll_ending(), http_client::ending::open);
+    settle();
+    EXPECT_EQ(host().node().open_followings(), 4u);
+    auto back = get(session, first.cursor, page);
+    ASSERT_EQ(back.head().status, 200u);
+    auto const rest = read_to_end(back);
+    auto logs = first.logs();
+    for (auto const& text : rest.logs())
+        logs.push_back(text);
+    EXPECT_EQ(logs, utility_texts("t", 3, 1000));
+}
+
+TEST_F(Limits, TenCallsOfAPageFinishByPolling)
+{
+    start();
+    header_list const page{{"Origin", "http://localhost:5173"}};
+    auto const session = open_session("2025-11-25", page);
+    constexpr int count = 10;
+    std::vector<http_client> streams;
+    std::vector<seen> parts(count);
+    for (int i = 0; i < count; ++i)
+        streams.push_back(open_post(
+            session,
+            tool_call(std::to_string(i), "utility-notifications", utility_arguments(fmt::format("c{}", i), 5, 1000)),
+            page));
+    auto const all_done = [&] {
+        return std::ranges::all_of(parts, [](seen const& each) { return each.has_response(); });
+    };
+    for (int round = 0; !all_done(); ++round) {
+        ASSERT_LT(round, 1000);
+        for (int i = 0; i < count; ++i) {
+            if (parts[i].has_response())
+                continue;
+            while (auto const event = streams[i].poll_event())
+                parts[i].add(*event);
+            if (streams[i].how_it_ended() != http_client::ending::open && !parts[i].has_response()) {
+                ASSERT_FALSE(parts[i].cursor.empty());
+                streams[i] = get(session, parts[i].cursor, page);
+                ASSERT_EQ(streams[i].head().status, 200u);
+            }
+        }
+        advance(100ms);
+        EXPECT_LE(host().node().open_followings(), 4u + 1u); // one may be leaving
+    }
+    for (int i = 0; i < count; ++i) {
+        EXPECT_EQ(parts[i].logs(), utility_texts(fmt::format("c{}", i), 5, 1000));
+        EXPECT_EQ(at(parts[i].response(), "id"), i);
+    }
+}
+
+TEST_F(Limits, ClientsWithoutACursorAreNotCutOff)
+{
+    settings_.runtime.priming_legacy = runtime::legacy_priming::off;
+    settings_.runtime.open_without_origin = 2;
+    start();
+    auto const session = open_session("2025-06-18");
+    auto const begin = [&](int id) {
+        return open_post(
+            session, tool_call(std::to_string(id), "longRunningOperation", R"({"duration":2,"steps":1})"));
+    };
+    auto a = begin(1);
+    auto b = begin(2);
+    auto c = begin(3);
+    EXPECT_EQ(c.head().status, 429u);
+    EXPECT_TRUE(read_to_end(a).has_response());
+    EXPECT_TRUE(read_to_end(b).has_response());
+}
+
+TEST_F(Limits, SessionLifetime)
+{
+    settings_.runtime.session_max_lifetime = 1h;
+    start();
+    auto const session = open_session();
+    auto listener = get(session);
+    advance_in_steps(59min, 1min);
+    auto stream = open_post(session, tool_call("1", "utility-notifications", utility_arguments("t", 600, 1000)));
+    ASSERT_EQ(stream.head().status, 200u);
+    auto const last = read_to_end(stream, 1s);
+    EXPECT_EQ(at(last.response(), "error/data/reason"), "session_ended");
+    EXPECT_TRUE(listener.wait_ended());
+    EXPECT_EQ(post(session, rpc("1", "ping")).status, 404u);
+    EXPECT_TRUE(eventually([&] { return host().store().census().sessions == 0; }));
+}
+
+TEST_F(Limits, RetryHasJitter)
+{
+    start();
+    auto const session = open_session();
+    std::set<std::uint32_t> values;
+    for (int i = 0; i < 30; ++i) {
+        auto stream = open_post(session, tool_call("1", "burst", R"({"count":0})"));
+        auto const priming = stream.next_event();
+        ASSERT_TRUE(priming && priming->retry_ms);
+        EXPECT_GE(*priming->retry_ms, 1000u);
+        EXPECT_LE(*priming->retry_ms, 1250u);
+        values.insert(*priming->retry_ms);
+    }
+    EXPECT_GT(values.size(), 3u);
+}
+
+TEST_F(Limits, IdleHttpConnections)
+{
+    settings_.http.idle_timeout = 75s;
+    start();
+    auto client = connect();
+    EXPECT_EQ(client.ask("GET", "/healthz", {}).status, 200u);
+    advance_in_steps(70s, 5s);
+    EXPECT_EQ(client.ask("GET", "/healthz", {}).status, 200u);
+    advance_in_steps(80s, 5s);
+    client.send_request("GET", "/healthz", {});
+    EXPECT_FALSE(client.read_head());
+}
+
+}

@@ -1,0 +1,120 @@
+#include "base/log.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <regex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace belay::base {
+
+namespace {
+
+TEST(LogLevel, IsReadByItsName)
+{
+    for (auto const level :
+         {log_level::debug, log_level::info, log_level::warning, log_level::error, log_level::off})
+        EXPECT_EQ(parse_log_level(to_string(level)), level);
+    for (auto const text : {"", "Debug", "INFO", "warn", " info", "trace"})
+        EXPECT_EQ(parse_log_level(text), std::nullopt) << text;
+}
+
+TEST(Logger, PassesOnItsLevelAndAbove)
+{
+    std::vector<std::pair<log_level, std::string>> got;
+    logger const log(log_level::warning, [&](log_level level, std::string_view text) {
+        got.emplace_back(level, text);
+    });
+    log.debug("d");
+    log.info("i");
+    log.warning("w {}", 1);
+    log.error("e {}", "x");
+    EXPECT_EQ(
+        got, (std::vector<std::pair<log_level, std::string>>{{log_level::warning, "w 1"}, {log_level::error, "e x"}}));
+}
+
+TEST(Logger, SaysNothingWhenItIsOff)
+{
+    int count = 0;
+    logger const log(log_level::off, [&](log_level, std::string_view) { ++count; });
+    log.error("e");
+    EXPECT_EQ(count, 0);
+}
+
+TEST(Logger, MayBeLeftEmpty)
+{
+    logger const log;
+    EXPECT_FALSE(log.enabled(log_level::error));
+    log.error("nobody hears it");
+}
+
+std::string on_stderr(log_format format, log_level level, std::string_view text)
+{
+    testing::internal::CaptureStderr();
+    stderr_logger(log_level::debug, format).log(level, "{}", text);
+    return testing::internal::GetCapturedStderr();
+}
+
+TEST(StderrLogger, WritesTimeLevelAndText)
+{
+    auto const line = on_stderr(log_format::text, log_level::info, "session opened");
+    EXPECT_TRUE(std::regex_match(
+        line, std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z info    session opened\n)")))
+        << line;
+}
+
+TEST(StderrLogger, WritesJson)
+{
+    auto const line = on_stderr(log_format::json, log_level::error, "it failed");
+    EXPECT_TRUE(std::regex_match(
+        line,
+        std::regex(R"(\{"time":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z","level":"error","message":"it failed"\}\n)")))
+        << line;
+}
+
+TEST(StderrLogger, EscapesTextInJson)
+{
+    auto const line = on_stderr(log_format::json, log_level::info, "a\"b\\c\nd\x01");
+    EXPECT_NE(line.find(R"("message":"a\"b\\c\u000ad\u0001")"), std::string::npos) << line;
+}
+
+TEST(StderrLogger, WritesOneLinePerMessage)
+{
+    // What a tool throws may hold anything; it must not look like another line of the log.
+    auto const line = on_stderr(log_format::text, log_level::info, "first\nsecond\r\nthird");
+    EXPECT_EQ(std::ranges::count(line, '\n'), 1) << line;
+    EXPECT_EQ(line.find('\r'), std::string::npos) << line;
+}
+
+TEST(StderrLogger, KeepsTheLinesOfSeveralThreadsWhole)
+{
+    testing::internal::CaptureStderr();
+    auto const log = stderr_logger(log_level::info, log_format::text);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i)
+        threads.emplace_back([&log, i] {
+            for (int n = 0; n < 100; ++n)
+                log.info("{}", std::string(200, static_cast<char>('a' + i)));
+        });
+    for (auto& each : threads)
+        each.join();
+    auto const text = testing::internal::GetCapturedStderr();
+    int lines = 0;
+    for (std::size_t at = 0; at < text.size(); ++lines) {
+        auto const end = text.find('\n', at);
+        ASSERT_NE(end, std::string::npos);
+        auto const line = text.substr(at, end - at);
+        ASSERT_GE(line.size(), 200u);
+        auto const body = line.substr(line.size() - 200);
+        ASSERT_EQ(body, std::string(200, body[0]));
+        at = end + 1;
+    }
+    EXPECT_EQ(lines, 400);
+}
+
+}
+
+}
