@@ -10,7 +10,10 @@ namespace {
 
 bool is_one_line(std::string_view text) noexcept
 {
-    return text.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
+    for (char const c : text)
+        if (c == '\r' || c == '\n' || c == '\0')
+            return false;
+    return true;
 }
 
 void append_number(std::string& out, std::uint32_t value)
@@ -25,7 +28,7 @@ template<class Line>
 void for_each_line(std::string_view text, Line line)
 {
     for (;;) {
-        auto const end = text.find_first_of("\r\n");
+        auto const end = std::min(text.find('\n'), text.find('\r')); // two searches by memchr beat one by byte
         line(text.substr(0, end));
         if (end == std::string_view::npos)
             return;

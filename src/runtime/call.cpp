@@ -161,8 +161,9 @@ void call::perform()
     is_performing_ = true;
     auto const self = shared_from_this();
     while (!actions_.empty()) {
-        auto batch = std::exchange(actions_, {});
-        for (auto& action : batch) {
+        performing_.clear();
+        performing_.swap(actions_);
+        for (auto& action : performing_) {
             if (auto* append = std::get_if<engine::append_events>(&action)) {
                 perform(*append);
             } else if (auto const* resume = std::get_if<engine::resume_emit>(&action)) {

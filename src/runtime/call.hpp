@@ -85,6 +85,7 @@ private:
     engine::flow_settings flow_;
     engine::producer machine_;
     engine::producer_actions actions_;
+    engine::producer_actions performing_; // swapped with actions_, so that both keep their memory
     bool is_performing_ = false;
     bool is_ended_ = false; // the answer is decided
     std::optional<protocol::end_reason> reason_;

@@ -186,8 +186,10 @@ void following::perform()
         return id_text_;
     };
     while (!actions_.empty()) {
-        auto const batch = std::exchange(actions_, {});
-        for (auto const& action : batch)
+        // An idle follower keeps no memory for actions; a busy one gets its own back.
+        performing_.clear();
+        performing_.swap(actions_);
+        for (auto const& action : performing_)
             std::visit(
                 overloaded{
                     [&](engine::send_event const& send) { sink_->write_event(id_of(send.sequence), *send.payload); },
@@ -242,6 +244,9 @@ void following::perform()
                 action);
     }
     is_performing_ = false;
+    if (performing_.capacity() > 16)
+        engine::follower_actions().swap(performing_);
+    performing_.clear();
     if (left)
         leave(*left);
     else if (!has_left_)

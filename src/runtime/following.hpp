@@ -105,6 +105,7 @@ private:
     engine::follower_settings settings_;
     std::optional<engine::follower> machine_;
     engine::follower_actions actions_;
+    engine::follower_actions performing_;
     bool is_performing_ = false;
     std::unique_ptr<store::watch_handle> watch_;
     std::shared_ptr<std::atomic<bool>> wake_pending_;

@@ -386,8 +386,11 @@ TEST_F(Acceptance, AS09_StreamNoLongerKept)
     }
 }
 
-TEST_F(Acceptance, AS10_RandomCuts)
+class AcceptanceCuts : public Acceptance, public testing::WithParamInterface<unsigned> {};
+
+TEST_P(AcceptanceCuts, AS10_RandomCuts)
 {
+    settings_.threads = GetParam();
     start();
     constexpr int burst = 12;
     auto const body = tool_call("1", "burst", fmt::format(R"({{"count":{},"bytes":40}})", burst));
@@ -449,6 +452,8 @@ TEST_F(Acceptance, AS10_RandomCuts)
     EXPECT_GT(resumes, 300);
     EXPECT_LT(without_cursor, 700);
 }
+
+INSTANTIATE_TEST_SUITE_P(Loops, AcceptanceCuts, testing::Values(1u, 2u));
 
 namespace {
 

@@ -1,0 +1,171 @@
+// The node's connections: which of them follows which stream, from where, and what follows when one leaves.
+#include "engine/cursor.hpp"
+#include "runtime/node.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace belay::runtime {
+
+// --- attaching and leaving
+
+priming_style node::style_of(protocol::revision revision) const noexcept
+{
+    if (protocol::takes_empty_priming(revision))
+        return priming_style::empty;
+    return settings_.priming_legacy == legacy_priming::typed ? priming_style::typed : priming_style::none;
+}
+
+std::expected<std::shared_ptr<following>, follow_refusal> node::attach(
+    std::shared_ptr<live_session> const& session, base::loop& loop, store::stream_id stream, store::stream_kind kind,
+    start_position from, protocol::revision revision, bool has_origin)
+{
+    auto const now = loop.now();
+    auto const style = style_of(revision);
+    engine::attach_request request;
+    request.connection = next_connection_.fetch_add(1, std::memory_order_relaxed);
+    request.stream = stream;
+    request.kind = kind;
+    request.can_return = style != priming_style::none || from.sequence.value_or(0) > 0;
+    request.budget = has_origin ? settings_.open_with_origin : settings_.open_without_origin;
+    request.policy = settings_.standalone;
+
+    std::shared_ptr<following> fresh;
+    std::shared_ptr<following> displaced;
+    std::shared_ptr<following> closed;
+    {
+        std::lock_guard const lock(session->mutex);
+        auto const find = [&](engine::connection_id id) -> std::shared_ptr<following> {
+            auto const found = std::ranges::find(session->followers, id, &following::id);
+            return found == session->followers.end() ? nullptr : *found;
+        };
+        auto const decision = session->machine.attach(request, now, [&](engine::connection_id id) {
+            auto const found = find(id);
+            return !found || found->is_peer_gone();
+        });
+        switch (decision.verdict) {
+        case engine::attach_verdict::accepted: break;
+        case engine::attach_verdict::conflict: return std::unexpected(follow_refusal::conflict);
+        case engine::attach_verdict::over_budget: return std::unexpected(follow_refusal::over_budget);
+        case engine::attach_verdict::ended: return std::unexpected(follow_refusal::session_gone);
+        }
+        if (decision.displaced)
+            displaced = find(*decision.displaced);
+        if (decision.closed)
+            closed = find(*decision.closed);
+        fresh = std::make_shared<following>(
+            *this, session, loop, request.connection, store::stream_key{session->key, stream}, from, style,
+            decision.waits);
+        session->followers.push_back(fresh);
+        write_presence(*session, now);
+    }
+    open_followings_.fetch_add(1, std::memory_order_relaxed);
+    if (displaced) {
+        metrics_.takeovers.Increment();
+        displaced->close(engine::close_reason::taken_over, std::nullopt);
+    }
+    if (closed)
+        closed->close(engine::close_reason::over_budget, retry_delay());
+    return fresh;
+}
+
+void node::detached(live_session& session, following& gone, base::time_point now)
+{
+    std::shared_ptr<following> next;
+    std::shared_ptr<following> keep; // its destructor must not run under the lock
+    std::move_only_function<void()> quiet;
+    {
+        std::lock_guard const lock(session.mutex);
+        auto const found = std::ranges::find(session.followers, gone.id(), &following::id);
+        if (found == session.followers.end())
+            return;
+        keep = *found;
+        gone.forget_sink();
+        session.followers.erase(found);
+        session.machine.note_activity(now);
+        if (auto const id = session.machine.detach(gone.id())) {
+            auto const waiting = std::ranges::find(session.followers, *id, &following::id);
+            if (waiting != session.followers.end())
+                next = *waiting;
+        }
+        write_presence(session, now);
+        quiet = take_quiet(session);
+    }
+    open_followings_.fetch_sub(1, std::memory_order_relaxed);
+    if (is_draining() && on_departure_)
+        on_departure_();
+    if (next)
+        next->allow();
+    if (quiet)
+        quiet();
+}
+
+std::move_only_function<void()> node::take_quiet(live_session& session)
+{
+    if (!session.followers.empty() || !session.calls.empty())
+        return nullptr;
+    return std::exchange(session.on_quiet, nullptr);
+}
+
+void node::follow(
+    session_use const& use, base::loop& loop, follow_request request,
+    std::move_only_function<void(std::expected<std::shared_ptr<following>, follow_refusal>)> done)
+{
+    auto const& session = use.session();
+    auto const record = use.record();
+    auto const session_revision = protocol::parse_revision(record->version).value_or(protocol::newest_revision);
+    std::optional<engine::position> cursor;
+    if (request.last_event_id) {
+        cursor = engine::parse_event_id(*request.last_event_id);
+        if (!cursor)
+            return done(std::unexpected(follow_refusal::bad_cursor));
+    }
+    bool const is_standalone = !cursor || cursor->stream == record->standalone;
+    auto const stream = is_standalone ? record->standalone : cursor->stream;
+    store::stream_key const key{session->key, stream};
+    store_.read_after(
+        key, ~std::uint64_t(0), {0, 0},
+        [this, session, &loop, stream, key, cursor, is_standalone, session_revision,
+         has_origin = request.has_origin, done = std::move(done)](result<store::page> page) mutable {
+            if (!page)
+                return done(std::unexpected(
+                    page.error() == errc::not_found ? follow_refusal::bad_cursor : follow_refusal::unavailable));
+            auto const& state = page->state;
+            start_position from;
+            if (cursor) {
+                from.sequence = cursor->sequence;
+                bool const is_other_life = cursor->epoch != state.top.epoch;
+                bool const is_ahead = !is_other_life && cursor->sequence > state.top.sequence;
+                if (!is_standalone && (is_other_life || is_ahead))
+                    return done(std::unexpected(follow_refusal::bad_cursor));
+                if (is_other_life) {
+                    from.sequence = 0;
+                    from.restarted = true;
+                } else if (is_ahead) {
+                    from.sequence = state.top.sequence;
+                }
+                if (!is_standalone && state.finished && cursor->sequence >= state.top.sequence)
+                    return done(std::unexpected(follow_refusal::nothing_left));
+            }
+            auto const epoch = state.top.epoch;
+            auto const attach_as = [this, session, &loop, stream, epoch, from, has_origin](
+                                       store::stream_kind kind, protocol::revision revision) {
+                auto attached = attach(session, loop, stream, kind, from, revision, has_origin);
+                if (attached)
+                    (*attached)->set_epoch(epoch);
+                return attached;
+            };
+            if (is_standalone)
+                return done(attach_as(store::stream_kind::standalone, session_revision));
+            // A request stream speaks the revision it was opened with, whatever the session says now.
+            store_.inspect(
+                key, [attach_as, session_revision, done = std::move(done)](result<store::stream_meta> meta) mutable {
+                    if (!meta)
+                        return done(std::unexpected(follow_refusal::bad_cursor));
+                    auto const revision = protocol::parse_revision(meta->tag).value_or(session_revision);
+                    done(attach_as(store::stream_kind::request, revision));
+                });
+        });
+}
+
+}

@@ -1,0 +1,400 @@
+// The memory store's events: appending, reading, retention.
+#include "store/memory_state.hpp"
+
+#include <algorithm>
+
+namespace belay::store {
+
+namespace {
+
+// What an event costs beside its payload: the stored_event, the shared payload's header, the allocator.
+constexpr std::size_t event_overhead = 112;
+
+// Set aside for each unfinished call, so that a short final answer always has room.
+constexpr std::size_t answer_reserve = 1024;
+
+std::size_t charge_of(bytes const& payload) noexcept
+{
+    return payload->size() + event_overhead;
+}
+
+}
+
+result<memory_store::stream*> memory_store::find_stream(stripe& in, stream_key const& key)
+{
+    auto* const session = in.find(key.session);
+    if (!session)
+        return failure(errc::not_found);
+    if (auto const found = session->streams.find(key.stream); found != session->streams.end())
+        return found->second.get();
+    if (session->record->standalone != key.stream)
+        return failure(errc::not_found);
+    auto fresh = std::make_unique<stream>();
+    fresh->meta.kind = stream_kind::standalone;
+    fresh->top.epoch = epoch_;
+    fresh->order = session->next_order++;
+    stream_count_.fetch_add(1, std::memory_order_relaxed);
+    return (session->streams[key.stream] = std::move(fresh)).get();
+}
+
+void memory_store::forget(session& of, stream& from, stored_event const& event)
+{
+    auto const charge = charge_of(event.payload);
+    from.charge -= charge;
+    of.charge -= charge;
+    total_bytes_.fetch_sub(charge, std::memory_order_relaxed);
+    bool const is_lost = event.sequence > from.reader.sent;
+    if (is_lost)
+        from.lost_to = event.sequence;
+    if (counter_)
+        counter_->trimmed(1, is_lost ? 1 : 0);
+}
+
+void memory_store::trim_front(session& of, stream& from)
+{
+    auto& event = from.events.front();
+    if (from.is_pinned(event)) {
+        from.pinned.push_back(std::move(event));
+    } else {
+        forget(of, from, event);
+    }
+    from.events.pop_front();
+    if (!from.appended_at.empty())
+        from.appended_at.pop_front();
+}
+
+void memory_store::drop_stream(stripe& in, session& of, stream_id id, bool is_end)
+{
+    auto const found = of.streams.find(id);
+    auto& gone = *found->second;
+    std::size_t undelivered = 0;
+    auto const count = gone.pinned.size() + gone.events.size();
+    for (auto const& event : gone.pinned)
+        undelivered += event.sequence > gone.reader.sent;
+    for (auto const& event : gone.events)
+        undelivered += event.sequence > gone.reader.sent;
+    if (counter_ && count > 0) {
+        if (is_end)
+            counter_->ended(count, undelivered);
+        else
+            counter_->trimmed(count, undelivered);
+    }
+    of.charge -= gone.charge + gone.reserved;
+    total_bytes_.fetch_sub(gone.charge + gone.reserved, std::memory_order_relaxed);
+    if (gone.is_aging)
+        in.aging.erase(gone.aging);
+    of.streams.erase(found);
+    stream_count_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool memory_store::drop_one_finished(stripe& in, session& of)
+{
+    stream_id oldest = 0;
+    std::uint64_t order = ~std::uint64_t(0);
+    for (auto const& [id, each] : of.streams)
+        if (each->is_droppable() && each->order < order) {
+            oldest = id;
+            order = each->order;
+        }
+    if (order == ~std::uint64_t(0))
+        return false;
+    drop_stream(in, of, oldest, false);
+    return true;
+}
+
+result<void> memory_store::make_room(stripe& in, session& of, stream* appending, std::size_t need, bool is_final)
+{
+    auto const reserve = [&](std::size_t limit) { return is_final ? limits::reserve(limit) : 0; };
+    auto const session_limit = limits_.bytes_per_session + reserve(limits_.bytes_per_session);
+    auto const total_limit = limits_.bytes_total + reserve(limits_.bytes_total);
+    auto const fits_after_dropping = [&](std::size_t bytes) {
+        return of.charge + need <= session_limit + bytes
+            && total_bytes_.load(std::memory_order_relaxed) + need <= total_limit + bytes;
+    };
+    if (fits_after_dropping(0))
+        return {};
+    // Refused means that nothing has happened: first see whether there is enough to drop.
+    std::size_t droppable = 0;
+    for (auto const& [id, each] : of.streams)
+        if (each->is_droppable())
+            droppable += each->charge;
+    if (appending)
+        for (auto const& event : appending->events) {
+            if (fits_after_dropping(droppable) || appending->is_pinned(event))
+                break;
+            droppable += charge_of(event.payload);
+        }
+    if (!fits_after_dropping(droppable))
+        return failure(errc::no_space);
+    while (!fits_after_dropping(0)) {
+        if (drop_one_finished(in, of))
+            continue;
+        if (!appending || appending->events.empty() || appending->is_pinned(appending->events.front()))
+            return failure(errc::no_space); // other sessions took the room meanwhile
+        trim_front(of, *appending);
+    }
+    return {};
+}
+
+void memory_store::schedule_aging(stripe& in, stream_key const& key, stream& of, base::time_point when)
+{
+    if (of.is_aging)
+        in.aging.erase(of.aging);
+    of.aging = in.aging.emplace(when, key);
+    of.is_aging = true;
+}
+
+result<opened_stream> memory_store::open_locked(
+    stripe& in, stream_key const& key, stream_meta& meta, std::string const& owner, base::time_point)
+{
+    auto* const session = in.find(key.session);
+    if (!session)
+        return failure(errc::not_found);
+    if (session->streams.contains(key.stream))
+        return failure(errc::conflict);
+    // The standalone stream is the session's own and does not count.
+    auto const kept = session->streams.size() - session->streams.count(session->record->standalone);
+    if (kept >= limits_.streams_per_session && !drop_one_finished(in, *session))
+        return failure(errc::too_many_streams);
+    if (auto const room = make_room(in, *session, nullptr, answer_reserve, false); !room)
+        return std::unexpected(room.error());
+    auto fresh = std::make_unique<stream>();
+    fresh->meta = std::move(meta);
+    fresh->owner = owner;
+    fresh->fence = next_fence_.fetch_add(1, std::memory_order_relaxed);
+    fresh->order = session->next_order++;
+    fresh->top.epoch = epoch_;
+    fresh->reserved = answer_reserve;
+    session->charge += answer_reserve;
+    total_bytes_.fetch_add(answer_reserve, std::memory_order_relaxed);
+    opened_stream const opened{fresh->fence, epoch_};
+    session->streams[key.stream] = std::move(fresh);
+    stream_count_.fetch_add(1, std::memory_order_relaxed);
+    return opened;
+}
+
+void memory_store::open(
+    stream_key const& key, stream_meta meta, std::string const& owner, base::time_point now,
+    completion<opened_stream> done)
+{
+    auto outcome = [&] {
+        auto& in = stripe_of(key.session);
+        std::lock_guard const lock(in.mutex);
+        return open_locked(in, key, meta, owner, now);
+    }();
+    done(std::move(outcome));
+}
+
+result<stream_top> memory_store::append_locked(
+    stripe& in, stream_key const& key, fence fence, std::vector<event_data>& events, bool finish, base::time_point now,
+    wakes& to_wake)
+{
+    auto const found = find_stream(in, key);
+    if (!found)
+        return std::unexpected(found.error());
+    auto& into = **found;
+    if (into.finished)
+        return failure(errc::finished);
+    bool const is_standalone = into.meta.kind == stream_kind::standalone;
+    if (!is_standalone && into.fence != fence)
+        return failure(errc::fenced);
+    std::size_t need = 0;
+    for (auto const& event : events) {
+        if (event.payload->size() > limits_.event_bytes)
+            return failure(errc::too_large);
+        need += charge_of(event.payload);
+    }
+    auto& session = *in.find(key.session);
+    if (!finish || need > into.reserved)
+        if (auto const room = make_room(in, session, &into, need, finish); !room)
+            return std::unexpected(room.error());
+    if (finish) {
+        session.charge -= into.reserved;
+        total_bytes_.fetch_sub(into.reserved, std::memory_order_relaxed);
+        into.reserved = 0;
+    }
+    for (auto& event : events) {
+        into.top.offset += event.payload->size();
+        into.events.push_back({++into.top.sequence, into.top.offset, std::move(event.payload), event.kind});
+        if (is_standalone)
+            into.appended_at.push_back(now);
+    }
+    into.charge += need;
+    session.charge += need;
+    total_bytes_.fetch_add(need, std::memory_order_relaxed);
+    into.finished = finish;
+    while (into.events.size() > 1
+           && (into.events.size() > limits_.events_per_stream || into.charge > limits_.bytes_per_stream))
+        trim_front(session, into);
+    if (finish || (is_standalone && !into.is_aging && !events.empty()))
+        schedule_aging(in, key, into, now + limits_.event_age);
+    into.collect(interest::growth, to_wake);
+    return into.top;
+}
+
+void memory_store::append(
+    stream_key const& key, fence fence, std::vector<event_data> events, bool finish, base::time_point now,
+    completion<stream_top> done)
+{
+    wakes to_wake;
+    auto outcome = [&] {
+        auto& in = stripe_of(key.session);
+        std::lock_guard const lock(in.mutex);
+        return append_locked(in, key, fence, events, finish, now, to_wake);
+    }();
+    for (auto const& each : to_wake)
+        if (each->is_active.load(std::memory_order_acquire))
+            each->wake();
+    done(std::move(outcome));
+}
+
+void memory_store::read_after(
+    stream_key const& key, std::uint64_t after, read_limit limit, completion<page> done)
+{
+    result<page> outcome = page();
+    {
+        auto& in = stripe_of(key.session);
+        std::lock_guard const lock(in.mutex);
+        if (auto const found = find_stream(in, key)) {
+            auto const& from = **found;
+            outcome->state = from.state();
+            std::size_t bytes = 0;
+            auto const take = [&](stored_event const& event) {
+                if (!outcome->events.empty()
+                    && (outcome->events.size() >= limit.events || bytes + event.payload->size() > limit.bytes))
+                    return false;
+                bytes += event.payload->size();
+                outcome->events.push_back(event);
+                return true;
+            };
+            bool has_room = limit.events > 0;
+            for (auto const& event : from.pinned)
+                if (has_room && event.sequence > after)
+                    has_room = take(event);
+            if (has_room && !from.events.empty()) {
+                auto const front = from.events.front().sequence;
+                auto index = after >= front ? after - front + 1 : 0;
+                if (index < from.events.size())
+                    outcome->events.reserve(
+                        outcome->events.size() + std::min<std::size_t>(from.events.size() - index, limit.events));
+                for (; index < from.events.size(); ++index)
+                    if (!take(from.events[index]))
+                        break;
+            }
+        } else {
+            outcome = std::unexpected(found.error());
+        }
+    }
+    done(std::move(outcome));
+}
+
+void memory_store::inspect(stream_key const& key, completion<stream_meta> done)
+{
+    result<stream_meta> outcome = failure(errc::not_found);
+    {
+        auto& in = stripe_of(key.session);
+        std::lock_guard const lock(in.mutex);
+        if (auto const found = find_stream(in, key))
+            outcome = (*found)->meta;
+    }
+    done(std::move(outcome));
+}
+
+std::unique_ptr<watch_handle>
+memory_store::watch(stream_key const& key, interest interest, std::function<void()> wake)
+{
+    auto entry = std::make_shared<watcher>();
+    entry->wake = std::move(wake);
+    entry->kind = interest;
+    {
+        auto& in = stripe_of(key.session);
+        std::lock_guard const lock(in.mutex);
+        if (auto const found = find_stream(in, key))
+            (*found)->watchers.push_back(entry);
+    }
+    return std::make_unique<unwatch>([this, key, entry] {
+        entry->is_active.store(false, std::memory_order_release);
+        auto& in = stripe_of(key.session);
+        std::lock_guard const lock(in.mutex);
+        if (auto const found = find_stream(in, key))
+            std::erase((*found)->watchers, entry);
+    });
+}
+
+void memory_store::note_reader(stream_key const& key, reader_mark mark)
+{
+    wakes to_wake;
+    {
+        auto& in = stripe_of(key.session);
+        std::lock_guard const lock(in.mutex);
+        auto const found = find_stream(in, key);
+        if (!found)
+            return;
+        auto& of = **found;
+        if (counter_ && mark.given > 0) {
+            // What was trimmed between being read and being marked has been counted as lost.
+            auto const before = std::max(of.reader.sent, of.lost_to);
+            auto first = mark.sent > before ? mark.sent - before : 0;
+            for (auto const& event : of.pinned)
+                first += event.sequence > of.reader.sent && event.sequence <= std::min(mark.sent, of.lost_to);
+            first = std::min(first, mark.given);
+            counter_->delivered(mark.given, first);
+        }
+        of.reader = mark;
+        of.collect(interest::reader, to_wake);
+    }
+    for (auto const& each : to_wake)
+        if (each->is_active.load(std::memory_order_acquire))
+            each->wake();
+}
+
+void memory_store::reader(stream_key const& key, completion<reader_mark> done)
+{
+    result<reader_mark> outcome = failure(errc::not_found);
+    {
+        auto& in = stripe_of(key.session);
+        std::lock_guard const lock(in.mutex);
+        if (auto const found = find_stream(in, key))
+            outcome = (*found)->reader;
+    }
+    done(std::move(outcome));
+}
+
+void memory_store::sweep(base::time_point now)
+{
+    for (auto& in : *stripes_) {
+        std::lock_guard const lock(in.mutex);
+        while (!in.aging.empty() && in.aging.begin()->first <= now) {
+            auto const key = in.aging.begin()->second;
+            auto& session = *in.find(key.session);
+            auto& old = *session.streams.find(key.stream)->second;
+            in.aging.erase(old.aging);
+            old.is_aging = false;
+            if (old.meta.kind == stream_kind::standalone) {
+                while (!old.events.empty() && old.appended_at.front() + limits_.event_age <= now)
+                    trim_front(session, old);
+                if (!old.events.empty())
+                    schedule_aging(in, key, old, old.appended_at.front() + limits_.event_age);
+                continue;
+            }
+            if (old.reader.attached) { // still being read: look again later
+                schedule_aging(in, key, old, now + limits_.event_age);
+                continue;
+            }
+            while (!old.events.empty())
+                trim_front(session, old);
+            std::erase_if(old.pinned, [&](stored_event const& event) {
+                if (old.is_pinned(event))
+                    return false;
+                forget(session, old, event);
+                return true;
+            });
+            if (old.pinned.empty())
+                drop_stream(in, session, key.stream, false);
+            else
+                schedule_aging(in, key, old, now + limits_.event_age);
+        }
+    }
+}
+
+}

@@ -1,0 +1,93 @@
+// What a memory_store is made of. Private to its two source files.
+#pragma once
+
+#include "store/memory_store.hpp"
+
+#include <boost/unordered/unordered_flat_map.hpp>
+
+#include <deque>
+#include <list>
+
+namespace belay::store {
+
+struct memory_store::watcher {
+    std::function<void()> wake;
+    interest kind = interest::growth;
+    std::atomic<bool> is_active{true};
+};
+
+struct memory_store::stream {
+    stream_meta meta;
+    std::string owner;
+    store::fence fence = 0;
+    std::uint64_t order = 0; // creation order within the session
+    stream_top top;
+    bool finished = false;
+    std::size_t charge = 0; // of all kept events
+    std::size_t reserved = 0; // for the final answer
+    std::deque<stored_event> events; // consecutive sequences
+    std::vector<stored_event> pinned; // undelivered responses that retention has passed by; older than all events
+    std::deque<base::time_point> appended_at; // of `events`, standalone stream only
+    reader_mark reader;
+    std::uint64_t lost_to = 0; // the highest sequence counted as trimmed undelivered
+    std::vector<std::shared_ptr<watcher>> watchers;
+    std::multimap<base::time_point, stream_key>::iterator aging;
+    bool is_aging = false;
+
+    [[nodiscard]] std::uint64_t first_kept() const noexcept
+    {
+        if (!pinned.empty())
+            return pinned.front().sequence;
+        return events.empty() ? top.sequence + 1 : events.front().sequence;
+    }
+    [[nodiscard]] stream_state state() const noexcept { return {top, first_kept(), finished, reader}; }
+    [[nodiscard]] bool is_pinned(stored_event const& event) const noexcept
+    {
+        return event.kind == event_kind::response && event.sequence > reader.delivered;
+    }
+    [[nodiscard]] bool is_droppable() const noexcept
+    {
+        return meta.kind == stream_kind::request && finished && !reader.attached && reader.delivered >= top.sequence;
+    }
+    void collect(interest kind, wakes& into) const
+    {
+        for (auto const& each : watchers)
+            if (each->kind == kind)
+                into.push_back(each);
+    }
+};
+
+struct memory_store::session {
+    std::shared_ptr<session_record const> record;
+    boost::unordered_flat_map<stream_id, std::unique_ptr<stream>> streams;
+    std::size_t charge = 0;
+    std::uint64_t next_order = 0;
+    base::time_point last_activity{};
+    bool is_idle = false;
+    std::list<session_key>::iterator idle_place;
+};
+
+struct memory_store::stripe {
+    mutable std::mutex mutex;
+    boost::unordered_flat_map<session_key, std::unique_ptr<session>, session_key_hash> sessions;
+    std::list<session_key> idle; // longest idle first
+    std::multimap<base::time_point, stream_key> aging;
+
+    session* find(session_key const& key)
+    {
+        auto const found = sessions.find(key);
+        return found == sessions.end() ? nullptr : found->second.get();
+    }
+};
+
+/// Runs a function when the watch is over.
+class unwatch final : public watch_handle {
+public:
+    explicit unwatch(std::function<void()> stop) : stop_(std::move(stop)) {}
+    ~unwatch() override { stop_(); }
+
+private:
+    std::function<void()> stop_;
+};
+
+}

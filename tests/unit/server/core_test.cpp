@@ -1,0 +1,514 @@
+#include "server/core.hpp"
+
+#include "base/io_loop.hpp"
+#include "protocol/names.hpp"
+#include "runtime/node.hpp"
+#include "store/memory_store.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace belay {
+
+namespace {
+
+using namespace std::chrono_literals;
+using protocol::revision;
+
+// --- registration
+
+std::string nothing()
+{
+    return "done";
+}
+
+TEST(Server, RefusesABadToolName)
+{
+    server server("s", "1");
+    for (std::string const& name :
+         {std::string(), std::string("a b"), std::string("a/b"), std::string("\xC3\xA9"), std::string("a\n"),
+          std::string("a\0", 2), std::string(129, 'x')})
+        EXPECT_THROW(server.tool(name, nothing), std::invalid_argument) << name;
+}
+
+TEST(Server, TakesEveryGoodToolName)
+{
+    server server("s", "1");
+    for (std::string const& name : {std::string("a"), std::string("A.b_c-9"), std::string(128, 'x')})
+        EXPECT_NO_THROW(server.tool(name, nothing)) << name;
+}
+
+TEST(Server, RefusesATwiceRegisteredTool)
+{
+    server server("s", "1");
+    server.tool("a", nothing);
+    EXPECT_THROW(server.tool("a", nothing), std::invalid_argument);
+}
+
+TEST(Server, RefusesATimeoutForAQuickTool)
+{
+    server server("s", "1");
+    EXPECT_THROW(server.tool("a", nothing).timeout(1s), std::invalid_argument);
+}
+
+TEST(Server, NamesTheToolInItsRefusal)
+{
+    server server("s", "1");
+    server.tool("twice", nothing);
+    try {
+        server.tool("twice", nothing);
+        FAIL() << "was taken";
+    } catch (std::invalid_argument const& error) {
+        EXPECT_NE(std::string(error.what()).find("twice"), std::string::npos);
+    }
+}
+
+TEST(Server, IntroducesItself)
+{
+    server server("my \"server\"", "1.2");
+    server.instructions("be kind");
+    EXPECT_EQ(
+        json::parse(server.core()->initialize_result(revision::r2025_06_18)),
+        (json::value{
+            {"protocolVersion", "2025-06-18"},
+            {"capabilities", {{"logging", json::object()}, {"tools", json::object()}}},
+            {"serverInfo", {{"name", "my \"server\""}, {"version", "1.2"}}},
+            {"instructions", "be kind"}}));
+}
+
+TEST(Server, HasNoInstructionsUnlessGiven)
+{
+    EXPECT_FALSE(json::parse(server("s", "1").core()->initialize_result(revision::r2025_11_25))
+                     .as_object()
+                     .contains("instructions"));
+}
+
+// --- dispatch, on a node with a memory store
+
+struct place {
+    std::string city;
+};
+BOOST_DESCRIBE_STRUCT(place, (), (city))
+
+struct trip_args {
+    place where;
+    int days = 1;
+    static constexpr field docs[] = {field("days").range(1, 30).defaulted()};
+};
+BOOST_DESCRIBE_STRUCT(trip_args, (), (where, days))
+
+std::string trip(trip_args args)
+{
+    return args.where.city + ' ' + std::to_string(args.days);
+}
+
+task<std::string> slow_trip(call& on, trip_args args)
+{
+    co_await on.log(log_level::info, "trip", "leaving");
+    co_await on.sleep(1h);
+    co_return args.where.city;
+}
+
+struct forecast {
+    int degrees = 0;
+};
+BOOST_DESCRIBE_STRUCT(forecast, (), (degrees))
+
+class Dispatch : public testing::Test {
+protected:
+    base::manual_clock clock_;
+    base::io_loop loop_{clock_};
+    base::seeded_random random_{1};
+    store::memory_store store_{{}, 1};
+    observe::metrics metrics_;
+    std::vector<std::string> logged_;
+    runtime::node node_{
+        {}, store_, random_, metrics_,
+        base::logger(base::log_level::warning, [this](base::log_level, std::string_view text) {
+            logged_.emplace_back(text);
+        })};
+    server server_{"s", "1"};
+    std::shared_ptr<runtime::session_use> use_;
+    json::value request_;
+
+    Dispatch()
+    {
+        node_.open({}, loop_, [&](result<runtime::session_use> use) {
+            use_ = std::make_shared<runtime::session_use>(std::move(*use));
+        });
+    }
+    ~Dispatch() override
+    {
+        // A call that is left over holds its loop's timers.
+        node_.interrupt_calls();
+        run();
+    }
+
+    /// Works off what is posted, and the timers that are due.
+    void run()
+    {
+        loop_.context().restart();
+        loop_.poke();
+        loop_.context().poll();
+    }
+    void advance(base::duration by)
+    {
+        clock_.advance(by);
+        run();
+    }
+    runtime::outcome handle(std::string const& text, revision revision = protocol::newest_revision)
+    {
+        server_.core()->seal();
+        request_ = json::parse(text);
+        auto const message = protocol::read_message(request_);
+        EXPECT_TRUE(message);
+        return server_.core()->handle({node_, use_->session(), revision, *message});
+    }
+    runtime::outcome
+    call(std::string const& tool, std::string const& arguments, revision revision = protocol::newest_revision)
+    {
+        return handle(
+            R"({"jsonrpc":"2.0","id":"7","method":"tools/call","params":{"name":")" + tool + R"(","arguments":)"
+                + arguments + "}}",
+            revision);
+    }
+    static json::value answer(runtime::outcome const& outcome)
+    {
+        auto const* instant = std::get_if<runtime::instant_answer>(&outcome);
+        if (!instant) {
+            ADD_FAILURE() << "not answered at once";
+            return {};
+        }
+        return json::parse(instant->response);
+    }
+    static std::string text_of(json::value const& answer)
+    {
+        return std::string(answer.at("result").at("content").at(0).at("text").as_string());
+    }
+
+    /// Begins a call as a transport does, without a connection.
+    std::shared_ptr<runtime::call> start(runtime::outcome outcome)
+    {
+        auto* const begin = std::get_if<runtime::start_call>(&outcome);
+        if (!begin) {
+            ADD_FAILURE() << "not a call: " << json::serialize(answer(outcome));
+            return nullptr;
+        }
+        std::shared_ptr<runtime::call> made;
+        node_.begin_call(
+            *use_, loop_, {"\"7\"", protocol::newest_revision, begin->traits}, [&](result<runtime::begun_call> begun) {
+                ASSERT_TRUE(begun);
+                made = begun->call;
+                begun->following->abandon();
+            });
+        begin->run(made);
+        run();
+        return made;
+    }
+    std::vector<json::value> stream_of(runtime::call const& of)
+    {
+        std::vector<json::value> messages;
+        store_.read_after(of.stream(), 0, {}, [&](result<store::page> page) {
+            ASSERT_TRUE(page);
+            for (auto const& each : page->events)
+                messages.push_back(json::parse(*each.payload));
+        });
+        return messages;
+    }
+};
+
+TEST_F(Dispatch, AnswersAPing)
+{
+    EXPECT_EQ(
+        answer(handle(R"({"jsonrpc":"2.0","id":0,"method":"ping"})")),
+        (json::value{{"jsonrpc", "2.0"}, {"id", 0}, {"result", json::object()}}));
+}
+
+TEST_F(Dispatch, DoesNotKnowOtherMethods)
+{
+    for (auto const method : {"resources/list", "prompts/get", "", "Ping", "tools/call2"})
+        EXPECT_EQ(
+            answer(handle(std::string(R"({"jsonrpc":"2.0","id":1,"method":")") + method + "\"}")).at("error").at("code"),
+            -32601);
+}
+
+TEST_F(Dispatch, ListsToolsInTheOrderOfTheirRegistration)
+{
+    server_.tool("z", nothing);
+    server_.tool("a", trip);
+    auto const tools
+        = answer(handle(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})")).at("result").at("tools").as_array();
+    ASSERT_EQ(tools.size(), 2u);
+    EXPECT_EQ(tools[0].at("name"), "z");
+    EXPECT_EQ(tools[1].at("name"), "a");
+}
+
+TEST_F(Dispatch, ListsNoToolsAsAnEmptyList)
+{
+    EXPECT_TRUE(answer(handle(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"))
+                    .at("result").at("tools").as_array().empty());
+}
+
+TEST_F(Dispatch, RefusesACursorItNeverGave)
+{
+    EXPECT_EQ(
+        answer(handle(R"({"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"x"}})"))
+            .at("error").at("code"),
+        -32602);
+}
+
+TEST_F(Dispatch, AnswersAQuickToolAtOnce)
+{
+    server_.tool("trip", trip);
+    auto const result = answer(call("trip", R"({"where":{"city":"Rome"},"days":3})"));
+    EXPECT_EQ(result.at("id"), "7");
+    EXPECT_EQ(text_of(result), "Rome 3");
+}
+
+TEST_F(Dispatch, RunsAToolWithoutArguments)
+{
+    server_.tool("nothing", nothing);
+    EXPECT_EQ(
+        text_of(answer(handle(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"nothing"}})"))), "done");
+}
+
+TEST_F(Dispatch, PassesPlainJsonToAToolThatWantsIt)
+{
+    server_.tool("raw", [](json::object in) { return json::serialize(in); });
+    EXPECT_EQ(text_of(answer(call("raw", R"({"a":[1]})"))), R"({"a":[1]})");
+}
+
+TEST_F(Dispatch, SendsAStructAsStructuredContent)
+{
+    server_.tool("forecast", [] { return forecast{21}; });
+    auto const result = answer(call("forecast", "{}")).at("result");
+    EXPECT_EQ(result.at("structuredContent"), (json::value{{"degrees", 21}}));
+    EXPECT_FALSE(
+        answer(call("forecast", "{}", revision::r2025_03_26)).at("result").as_object().contains("structuredContent"));
+}
+
+struct bad_call {
+    char const* params;
+    char const* text;
+};
+
+TEST_F(Dispatch, RefusesACallThatNamesNoTool)
+{
+    server_.tool("trip", trip);
+    for (auto const& [params, text] : {
+             bad_call{"{}", "params.name must be the name of a tool"},
+             bad_call{R"({"name":5})", "params.name must be the name of a tool"},
+             bad_call{R"({"name":"Trip"})", "Unknown tool"},
+             bad_call{R"({"name":""})", "Unknown tool"},
+             bad_call{R"({"name":"trip","arguments":[]})", "params.arguments must be an object"},
+             bad_call{R"({"name":"trip","arguments":null})", "params.arguments must be an object"},
+         }) {
+        auto const refusal
+            = answer(handle(std::string(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":)") + params + "}"));
+        EXPECT_EQ(refusal.at("error").at("code"), -32602) << params;
+        EXPECT_TRUE(std::string(refusal.at("error").at("message").as_string()).starts_with(text)) << params;
+    }
+    EXPECT_EQ(
+        answer(handle(R"({"jsonrpc":"2.0","id":1,"method":"tools/call"})")).at("error").at("code"), -32602);
+}
+
+struct bad_arguments {
+    char const* arguments;
+    char const* path;
+};
+
+constexpr bad_arguments wrong[] = {
+    {R"({"where":{"city":5}})", "/where/city"},
+    {R"({"where":"Rome"})", "/where"},
+    {R"({"where":{}})", "/where"},
+    {R"({})", "where"},
+    {R"({"where":{"city":"Rome"},"days":31})", "/days"},
+    {R"({"where":{"city":"Rome"},"days":"3"})", "/days"},
+};
+
+TEST_F(Dispatch, TellsTheModelWhichArgumentIsWrong)
+{
+    server_.tool("trip", trip);
+    server_.tool("slow", slow_trip);
+    for (auto const& [arguments, path] : wrong)
+        for (auto const tool : {"trip", "slow"}) {
+            auto const result = answer(call(tool, arguments));
+            EXPECT_EQ(result.at("result").at("isError"), true);
+            auto const text = text_of(result);
+            EXPECT_TRUE(text.starts_with(std::string("Invalid arguments for tool ") + tool + ": ")) << text;
+            EXPECT_NE(text.find(path), std::string::npos) << text;
+        }
+}
+
+TEST_F(Dispatch, TellsOlderClientsAsAProtocolError)
+{
+    server_.tool("trip", trip);
+    server_.tool("slow", slow_trip);
+    for (auto const old : {revision::r2024_11_05, revision::r2025_03_26, revision::r2025_06_18})
+        for (auto const& [arguments, path] : wrong)
+            for (auto const tool : {"trip", "slow"}) {
+                auto const refusal = answer(call(tool, arguments, old));
+                EXPECT_EQ(refusal.at("error").at("code"), -32602);
+                EXPECT_NE(
+                    std::string(refusal.at("error").at("message").as_string()).find(path), std::string::npos);
+            }
+}
+
+TEST_F(Dispatch, ShowsAToolErrorAndHidesOtherExceptions)
+{
+    server_.tool("refuses", []() -> std::string { throw tool_error("no such city"); });
+    server_.tool("breaks", []() -> std::string { throw std::runtime_error("secret"); });
+    auto const refused = answer(call("refuses", "{}"));
+    EXPECT_EQ(refused.at("result").at("isError"), true);
+    EXPECT_EQ(text_of(refused), "no such city");
+    auto const broken = answer(call("breaks", "{}"));
+    EXPECT_EQ(broken.at("result").at("isError"), true);
+    EXPECT_EQ(json::serialize(broken).find("secret"), std::string::npos);
+    EXPECT_EQ(logged_, std::vector<std::string>{"tool breaks failed: secret"});
+}
+
+// --- tools that wait
+
+TEST_F(Dispatch, RunsAToolThatWaitsToItsFirstWait)
+{
+    server_.tool("slow", slow_trip);
+    auto const on = start(call("slow", R"({"where":{"city":"Rome"}})"));
+    ASSERT_EQ(stream_of(*on).size(), 1u);
+    EXPECT_EQ(stream_of(*on)[0].at("method"), "notifications/message");
+    EXPECT_EQ(stream_of(*on)[0].at("params").at("data"), "leaving");
+}
+
+TEST_F(Dispatch, EndsAToolThatWaitsWithItsResult)
+{
+    server_.tool("slow", slow_trip);
+    auto const on = start(call("slow", R"({"where":{"city":"Rome"}})"));
+    advance(1h);
+    auto const messages = stream_of(*on);
+    ASSERT_EQ(messages.size(), 2u);
+    EXPECT_EQ(messages[1].at("id"), "7");
+    EXPECT_EQ(text_of(messages[1]), "Rome");
+}
+
+TEST_F(Dispatch, ShowsTheErrorOfAToolThatWaits)
+{
+    server_.tool("refuses", [](belay::call& on) -> task<std::string> {
+        co_await on.sleep(1s);
+        throw tool_error("no such city");
+    });
+    server_.tool("breaks", [](belay::call& on) -> task<std::string> {
+        co_await on.sleep(1s);
+        throw std::runtime_error("secret");
+    });
+    auto const refused = start(call("refuses", "{}"));
+    auto const broken = start(call("breaks", "{}"));
+    advance(1s);
+    EXPECT_EQ(text_of(stream_of(*refused).back()), "no such city");
+    EXPECT_EQ(stream_of(*refused).back().at("result").at("isError"), true);
+    EXPECT_EQ(json::serialize(stream_of(*broken).back()).find("secret"), std::string::npos);
+    EXPECT_EQ(logged_, std::vector<std::string>{"tool breaks failed: secret"});
+}
+
+TEST_F(Dispatch, UnwindsATimedOutTool)
+{
+    struct marker {
+        bool& is_gone;
+        ~marker() { is_gone = true; }
+    };
+    bool is_gone = false;
+    server_
+        .tool(
+            "stuck",
+            [&is_gone](belay::call& on) -> task<std::string> {
+                marker const here{is_gone};
+                co_await on.sleep(100h);
+                co_return "never";
+            })
+        .timeout(10s);
+    auto const on = start(call("stuck", "{}"));
+    advance(10s);
+    EXPECT_TRUE(is_gone);
+    auto const last = stream_of(*on).back();
+    EXPECT_EQ(last.at("result").at("_meta").at("belay/ended").at("reason"), "timed_out");
+    EXPECT_EQ(last.at("result").at("_meta").at("belay/ended").at("retryable"), false);
+}
+
+TEST_F(Dispatch, KnowsWhichToolsMayBeCalledAgain)
+{
+    auto const stuck = [](belay::call& on) -> task<std::string> {
+        co_await on.sleep(100h);
+        co_return "never";
+    };
+    server_.tool("plain", stuck).timeout(1s);
+    server_.tool("reads", stuck).timeout(1s).read_only();
+    server_.tool("repeats", stuck).timeout(1s).idempotent();
+    for (auto const& [tool, is_retryable] : {std::pair{"plain", false}, {"reads", true}, {"repeats", true}}) {
+        auto const on = start(call(tool, "{}"));
+        advance(1s);
+        EXPECT_EQ(
+            stream_of(*on).back().at("result").at("_meta").at("belay/ended").at("retryable"), is_retryable)
+            << tool;
+    }
+}
+
+TEST_F(Dispatch, SendsProgressToACallerThatAsked)
+{
+    server_.tool("counts", [](belay::call& on) -> task<std::string> {
+        auto progress = on.progress(2);
+        co_await progress.step("one");
+        co_await on.sleep(1s);
+        co_await progress.report(1.5);
+        co_await progress.report(1); // back: not sent
+        co_return "two";
+    });
+    auto const on = start(handle(
+        R"({"jsonrpc":"2.0","id":"7","method":"tools/call","params":{"name":"counts","_meta":{"progressToken":"t"}}})"));
+    advance(1s);
+    auto const messages = stream_of(*on);
+    ASSERT_EQ(messages.size(), 3u);
+    EXPECT_EQ(
+        messages[0].at("params"),
+        (json::value{{"progressToken", "t"}, {"progress", 1}, {"total", 2}, {"message", "one"}}));
+    EXPECT_EQ(messages[1].at("params"), (json::value{{"progressToken", "t"}, {"progress", 1.5}, {"total", 2}}));
+}
+
+TEST_F(Dispatch, SendsNoProgressToACallerThatDidNotAsk)
+{
+    server_.tool("counts", [](belay::call& on) -> task<std::string> {
+        auto progress = on.progress();
+        co_await progress.step();
+        co_return "two";
+    });
+    EXPECT_EQ(stream_of(*start(call("counts", "{}"))).size(), 1u);
+}
+
+TEST_F(Dispatch, SetsTheLevelOfTheSession)
+{
+    auto outcome = handle(R"({"jsonrpc":"2.0","id":3,"method":"logging/setLevel","params":{"level":"warning"}})");
+    auto* const deferred = std::get_if<runtime::deferred_answer>(&outcome);
+    ASSERT_NE(deferred, nullptr);
+    std::string response;
+    deferred->run([&](std::string text) { response = std::move(text); });
+    EXPECT_EQ(response, R"({"jsonrpc":"2.0","id":3,"result":{}})");
+    server_.tool("slow", slow_trip);
+    auto const on = start(call("slow", R"({"where":{"city":"Rome"}})"));
+    EXPECT_TRUE(stream_of(*on).empty()); // its message is below the level
+}
+
+TEST_F(Dispatch, RefusesALevelThatIsNone)
+{
+    for (auto const params : {"{}", R"({"level":5})", R"({"level":"loud"})"})
+        EXPECT_EQ(
+            answer(handle(std::string(R"({"jsonrpc":"2.0","id":3,"method":"logging/setLevel","params":)") + params + "}"))
+                .at("error").at("code"),
+            -32602)
+            << params;
+}
+
+}
+
+}
