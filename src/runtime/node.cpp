@@ -9,6 +9,9 @@ namespace belay::runtime {
 
 namespace {
 
+// Clients of a server that goes away come back when another has taken its place.
+constexpr std::chrono::milliseconds drain_retry{5000};
+
 // Calls of a lost node are ended in bites.
 constexpr std::size_t recover_bite = 1000;
 
@@ -47,13 +50,10 @@ void node::stop()
     periodic_.reset();
 }
 
-std::chrono::milliseconds node::retry_delay()
+std::chrono::milliseconds node::retry_delay(std::chrono::milliseconds base)
 {
-    auto const jitter = [&] {
-        std::lock_guard const lock(random_mutex_);
-        return random_.below(static_cast<std::uint64_t>(settings_.retry.count()) / 4 + 1);
-    }();
-    return settings_.retry + std::chrono::milliseconds(jitter);
+    std::lock_guard const lock(random_mutex_);
+    return base + std::chrono::milliseconds(random_.below(static_cast<std::uint64_t>(base.count()) / 4 + 1));
 }
 
 std::uint64_t node::next_nonce()
@@ -163,15 +163,29 @@ std::shared_ptr<call> node::begin_held_call(
 
 void node::cancel(std::shared_ptr<live_session> const& session, std::string_view id)
 {
-    store_.find(session->key, id, [this](result<store::call_ref> found) {
+    store_.find(session->key, id, [this, session, id = std::string(id)](result<store::call_ref> found) {
         if (!found)
-            return;
+            return cancel_held(*session, id);
         store_.send(
             found->owner, {found->stream, std::string(protocol::to_string(protocol::end_reason::cancelled)), {}}, [this](result<void> sent) {
                 if (!sent)
                     log_.warning("a cancel found no owner: {}", sent.error().message());
             });
     });
+}
+
+void node::cancel_held(live_session& session, std::string_view id)
+{
+    // A call without a stream is known to nobody but its own node.
+    std::shared_ptr<call> newest;
+    {
+        std::lock_guard const lock(session.mutex);
+        for (auto const& each : session.calls)
+            if (!each->has_stream() && each->id() == id)
+                newest = each;
+    }
+    if (newest)
+        newest->loop().post([newest] { newest->end(protocol::end_reason::cancelled); });
 }
 
 void node::deliver(store::owner_message message)
@@ -248,7 +262,7 @@ void node::close_followers(engine::close_reason reason)
         for (auto const& session : sessions) {
             std::lock_guard const lock(session->mutex);
             for (auto const& each : session->followers)
-                each->close(reason, std::chrono::seconds(5));
+                each->close(reason, retry_delay(drain_retry));
         }
     }
 }

@@ -144,8 +144,9 @@ public:
     [[nodiscard]] store::backend& store() noexcept { return store_; }
     [[nodiscard]] observe::metrics& metrics() noexcept { return metrics_; }
     [[nodiscard]] base::logger const& log() const noexcept { return log_; }
-    /// `retry` with its jitter.
-    [[nodiscard]] std::chrono::milliseconds retry_delay();
+    /// The delay with its jitter of up to a quarter.
+    [[nodiscard]] std::chrono::milliseconds retry_delay(std::chrono::milliseconds base);
+    [[nodiscard]] std::chrono::milliseconds retry_delay() { return retry_delay(settings_.retry); }
     [[nodiscard]] std::uint64_t next_nonce();
 
 private:
@@ -178,6 +179,7 @@ private:
     void end_overdue(base::time_point now);
     void finish_end(std::shared_ptr<live_session> const& session, store::completion<void> done);
     [[nodiscard]] priming_style style_of(protocol::revision revision) const noexcept;
+    void cancel_held(live_session& session, std::string_view id);
     void deliver(store::owner_message message);
     void recover_lapsed(base::time_point now);
 
