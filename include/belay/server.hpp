@@ -56,6 +56,7 @@ struct tool_definition {
     std::optional<bool> idempotent;
     std::optional<bool> open_world;
     std::optional<std::chrono::nanoseconds> timeout;
+    std::optional<std::chrono::nanoseconds> orphan_limit;
     bool waits_for_reader = true;
     quick_function quick;     // one of the two is set
     waiting_function waiting;
@@ -199,6 +200,9 @@ public:
     tool_entry& closed_world();
     /// The call ends with `timed_out` after this time. Not for quick tools, which cannot wait.
     tool_entry& timeout(std::chrono::nanoseconds limit);
+    /// The call is cancelled once its caller has been away for this long. Without it, the tool runs to its end and
+    /// its answer waits for the caller. Not for quick tools.
+    tool_entry& cancel_when_orphaned(std::chrono::nanoseconds limit);
     /// Messages never wait for a slow caller; retention decides what such a caller gets.
     tool_entry& never_wait();
 

@@ -24,7 +24,8 @@ call::call(
       id_(std::move(id)), traits_(traits), held_(std::move(answer)), has_stream_(!held_),
       flow_(flow_for(node.settings(), traits)),
       machine_(flow_), hint_pending_(std::make_shared<std::atomic<bool>>(false)),
-      deadline_(loop.timers(), [this] { end(protocol::end_reason::timed_out); }), tick_(loop.timers(), [this] {
+      deadline_(loop.timers(), [this] { end(protocol::end_reason::timed_out); }),
+      orphan_(loop.timers(), [this] { end(protocol::end_reason::cancelled); }), tick_(loop.timers(), [this] {
           machine_.tick(loop_.now(), actions_);
           perform();
       })
@@ -60,6 +61,10 @@ void call::reader_hint()
     node_.store().reader(stream_, [self = shared_from_this()](result<store::reader_mark> mark) {
         if (!mark)
             return;
+        if (mark->attached || self->is_ended_)
+            self->orphan_.cancel();
+        else if (self->traits_.orphan_limit && !self->orphan_.is_armed())
+            self->orphan_.after(*self->traits_.orphan_limit);
         self->machine_.reader_moved(*mark, self->loop_.now(), self->actions_);
         self->perform();
     });
@@ -243,6 +248,7 @@ void call::done()
     if (std::exchange(is_done_, true))
         return;
     deadline_.cancel();
+    orphan_.cancel();
     tick_.cancel();
     watch_.reset();
     for (auto& each : std::exchange(waiting_, {}))

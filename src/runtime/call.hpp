@@ -24,6 +24,7 @@ struct call_traits {
     bool is_tool_call = true;
     bool is_retry_safe = false;
     std::optional<base::duration> max_duration; ///< absent: call.max_duration
+    std::optional<base::duration> orphan_limit; ///< cancelled after being without a reader for this long
     bool waits_for_reader = true;
 };
 
@@ -99,6 +100,7 @@ private:
     std::unique_ptr<store::watch_handle> watch_;
     std::shared_ptr<std::atomic<bool>> hint_pending_;
     base::timer deadline_;
+    base::timer orphan_;
     base::timer tick_;
 };
 

@@ -65,6 +65,13 @@ tool_entry& tool_entry::timeout(std::chrono::nanoseconds limit)
     definition_.timeout = limit;
     return *this;
 }
+tool_entry& tool_entry::cancel_when_orphaned(std::chrono::nanoseconds limit)
+{
+    if (definition_.quick)
+        throw std::invalid_argument("tool " + definition_.name + " cannot wait, so it can have no orphan limit");
+    definition_.orphan_limit = limit;
+    return *this;
+}
 tool_entry& tool_entry::never_wait()
 {
     definition_.waits_for_reader = false;
@@ -236,6 +243,7 @@ runtime::outcome server_core::call_tool(runtime::incoming const& request) const
     runtime::call_traits traits;
     traits.is_retry_safe = tool.read_only.value_or(false) || tool.idempotent.value_or(false);
     traits.max_duration = tool.timeout;
+    traits.orphan_limit = tool.orphan_limit;
     traits.waits_for_reader = tool.waits_for_reader;
     std::string token;
     if (auto const* meta = message.params->if_contains("_meta"); meta && meta->is_object())

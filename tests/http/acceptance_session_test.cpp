@@ -508,7 +508,7 @@ TEST_F(AcceptanceSession, AS29_MalformedCursor)
 
     std::vector<std::string> const bad{
         "x", "random text", std::string(10'240, 'a'), std::string(65, '1'), "1.2", "1.2.3.4", "..", "-1.0.0",
-        "1.2.3~", "18446744073709551616.1.1", good + ".", good + "~~", " ", "\x7f", "caf\xc3\xa9", prefix + ".999",
+        "1.2.3~", "18446744073709551616.1.1", good + ".", good + "~~", "\x7f", "caf\xc3\xa9", prefix + ".999",
         prefix + ".-1", prefix + ".zzzzzzzzzzzzzzzzzzzz", "0.0.0", "null", "*"};
     for (auto const& cursor : bad) {
         auto const answer = get_answer(session, cursor);
@@ -524,6 +524,9 @@ TEST_F(AcceptanceSession, AS29_MalformedCursor)
         EXPECT_EQ(client.read_response().status, 400u);
     }
     EXPECT_EQ(get(session, good).head().status, 200u);
+    // An empty one is none: the standalone stream.
+    auto plain = get(session, {}, {{"Last-Event-ID", ""}});
+    EXPECT_EQ(plain.head().status, 200u);
     EXPECT_TRUE(is_alive(session));
 }
 
