@@ -8,5 +8,6 @@ if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
     target_compile_options(belay_warnings INTERFACE -Werror)
   endif()
 else()
-  target_compile_options(belay_warnings INTERFACE -Wno-maybe-uninitialized -Wno-missing-field-initializers)
+  # g++ calls it shadowing where a member has the name of its type.
+  target_compile_options(belay_warnings INTERFACE -Wno-shadow -Wno-maybe-uninitialized -Wno-missing-field-initializers)
 endif()

@@ -39,6 +39,7 @@ int main(int argc, char** argv)
         fmt::print(stderr, "belay: there is no command {}\n\n{}", argv[1], usage);
         return 2;
     }
-    argv[1] = argv[0];
+    static char name[] = "belay serve";
+    argv[1] = name;
     return belay::run(server, argc - 1, argv + 1);
 }

@@ -82,7 +82,7 @@ struct follow_request {
 class node {
 public:
     node(
-        settings settings, store::backend& store, base::random_source& random, observe::metrics& metrics,
+        runtime::settings settings, store::backend& store, base::random_source& random, observe::metrics& metrics,
         base::logger log);
     ~node();
 

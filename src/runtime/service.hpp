@@ -17,7 +17,7 @@ class live_session;
 class node;
 
 struct incoming {
-    node& node;
+    runtime::node& node;
     std::shared_ptr<live_session> const& session;
     protocol::revision revision;
     protocol::message const& message; ///< valid during the call only

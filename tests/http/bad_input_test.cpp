@@ -517,6 +517,7 @@ TEST_F(BadInput, ConnectionsWithoutEnd)
         idle.push_back(connect());
     EXPECT_EQ(idle.back().read_response().status, 503u);
     EXPECT_GE(host().http_statistics().refused_full, 20u);
+    settle();
     advance(3s); // those that were told so have gone
     EXPECT_TRUE(eventually([&] { return host().http_statistics().open_connections <= 20; }));
     idle.clear();
