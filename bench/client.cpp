@@ -331,8 +331,7 @@ int stream(int port, char const* file, std::optional<std::size_t> until)
     return 0;
 }
 
-std::string
-post(std::string const& host, std::string const& session, std::string const& body)
+std::string post(std::string const& host, std::string const& session, std::string const& body)
 {
     auto text = "POST /mcp HTTP/1.1\r\nHost: " + host
         + "\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n";
@@ -374,8 +373,8 @@ int idle(int port, std::size_t count, bool is_mcp)
                 false);
             auto const session = opened.header("Mcp-Session-Id");
             exchange(common, post(host, session, R"({"jsonrpc":"2.0","method":"notifications/initialized"})"), false);
-            request = "GET /mcp HTTP/1.1\r\nHost: " + host + "\r\nAccept: text/event-stream\r\nMcp-Session-Id: " + session
-                + "\r\nMcp-Protocol-Version: 2025-11-25\r\n\r\n";
+            request = "GET /mcp HTTP/1.1\r\nHost: " + host + "\r\nAccept: text/event-stream\r\nMcp-Session-Id: "
+                + session + "\r\nMcp-Protocol-Version: 2025-11-25\r\n\r\n";
         } else {
             request = "GET /sub/" + std::to_string(i) + " HTTP/1.1\r\nHost: " + host
                 + "\r\nAccept: text/event-stream\r\n\r\n";
@@ -386,7 +385,8 @@ int idle(int port, std::size_t count, bool is_mcp)
     std::printf("ready\n");
     std::fflush(stdout);
     char ignored = 0;
-    while (::read(STDIN_FILENO, &ignored, 1) > 0) { }
+    while (::read(STDIN_FILENO, &ignored, 1) > 0) {
+    }
     return 0;
 }
 

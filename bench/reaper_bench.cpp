@@ -44,11 +44,13 @@ double processor_ms()
 
 struct house {
     explicit house(std::size_t sessions)
-        : store([&] {
-              store::limits limits;
-              limits.sessions = sessions;
-              return limits;
-          }(), 1),
+        : store(
+              [&] {
+                  store::limits limits;
+                  limits.sessions = sessions;
+                  return limits;
+              }(),
+              1),
           node({}, store, random, metrics, {})
     {
     }

@@ -6,6 +6,9 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # ccache cannot look into a precompiled header; these are the differences it may overlook there.
 export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
 
+# So that one clone's objects serve the next.
+export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
+
 jobs=$(nproc)
 
 # Node 20 or newer, for the tests with the official TypeScript clients. Debian 12 has 18; setup then puts one here.

@@ -289,8 +289,8 @@ using enumerators_of = enumerators<boost::describe::describe_enumerators<E>>;
 [[nodiscard]] bool read_signed(
     json::value const& in, std::int64_t low, std::int64_t high, field const* note, std::int64_t& out,
     decode_error& error);
-[[nodiscard]] bool read_unsigned(
-    json::value const& in, std::uint64_t high, field const* note, std::uint64_t& out, decode_error& error);
+[[nodiscard]] bool
+read_unsigned(json::value const& in, std::uint64_t high, field const* note, std::uint64_t& out, decode_error& error);
 [[nodiscard]] bool read_double(json::value const& in, field const* note, double& out, decode_error& error);
 [[nodiscard]] bool read_float(json::value const& in, field const* note, float& out, decode_error& error);
 /// The index of the name, or nothing.
@@ -428,9 +428,8 @@ template<class T>
 {
     if constexpr (structure<T>) {
         check_docs<T>();
-        return detail::each(tag<members_of<T>>(), [&]<class D>(tag<D>) {
-            return detail::read_member<T, D>(in, out, error);
-        });
+        return detail::each(
+            tag<members_of<T>>(), [&]<class D>(tag<D>) { return detail::read_member<T, D>(in, out, error); });
     } else {
         static_assert(is_map<T>, "only described structs and maps are read from an object");
         out.clear();

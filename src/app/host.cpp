@@ -86,8 +86,7 @@ void host::add_routes()
         router_.add(std::move(path), "GET, HEAD, OPTIONS", [answer](std::shared_ptr<http::exchange> exchange) {
             auto const method = exchange->request().method();
             if (method != http::method::get && method != http::method::head)
-                return http::respond_text(
-                    *exchange, 405, "Use GET here.", {{"Allow", "GET, HEAD, OPTIONS"}});
+                return http::respond_text(*exchange, 405, "Use GET here.", {{"Allow", "GET, HEAD, OPTIONS"}});
             answer(*exchange);
         });
     };

@@ -87,8 +87,8 @@ task<std::string> utility_notifications(call& call, notifications_args args)
 {
     std::string const logger = "utility-notifications";
     auto const& prefix = args.messagePrefix;
-    auto const count
-        = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::floor(args.durationSeconds * 1000 / args.intervalMs)));
+    auto const count = std::max<std::int64_t>(
+        1, static_cast<std::int64_t>(std::floor(args.durationSeconds * 1000 / args.intervalMs)));
     auto text = fmt::format("{}: starting, {} messages every {} ms", prefix, count, number(args.intervalMs));
     co_await call.log(log_level::info, logger, std::move(text));
     auto progress = call.progress(static_cast<double>(count));

@@ -56,7 +56,9 @@ int serve(server const& server, settings const& settings)
             "{} {} serves MCP at {}{}\n"
             "Try it:\n"
             "  curl -si {}{} -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \\\n"
-            "    -d '{{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{{}},\"clientInfo\":{{\"name\":\"curl\",\"version\":\"0\"}}}}}}'\n",
+            "    -d "
+            "'{{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{{\"protocolVersion\":\"2025-11-25\","
+            "\"capabilities\":{{}},\"clientInfo\":{{\"name\":\"curl\",\"version\":\"0\"}}}}}}'\n",
             server.core()->name(), server.core()->version(), url, settings.endpoint, url, settings.endpoint);
         std::fflush(stdout);
         host.wait();

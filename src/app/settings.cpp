@@ -145,7 +145,8 @@ struct builder {
     }
     void list(std::string key, std::string alias, std::string shape, std::vector<std::string>& value, std::string help)
     {
-        add(std::move(key), std::move(alias), std::move(shape), "", std::move(help),
+        add(
+            std::move(key), std::move(alias), std::move(shape), "", std::move(help),
             [&value](std::string const& given) -> outcome {
                 for (std::size_t at = 0; at <= given.size();) {
                     auto const comma = std::min(given.find(',', at), given.size());
@@ -223,68 +224,115 @@ settings_table::settings_table(settings& into)
         "allow_origin", "", "URL", http.policy.allow_origin,
         "Origins whose pages may connect, beside this server's own. * allows all.");
 
-    b.time("session.idle_timeout", "session-idle", run.limits.session_idle, "A session ends after this long without a connection, a running call or a request.");
-    b.time("session.max_lifetime", "", run.session_max_lifetime, "A session ends at this age in any case.", zero::allowed);
-    b.count<std::size_t>("session.max", "max-sessions", run.limits.sessions, 1, 100'000'000, "Sessions at most; further ones get 503.");
+    b.time(
+        "session.idle_timeout", "session-idle", run.limits.session_idle,
+        "A session ends after this long without a connection, a running call or a request.");
+    b.time(
+        "session.max_lifetime", "", run.session_max_lifetime, "A session ends at this age in any case.", zero::allowed);
+    b.count<std::size_t>(
+        "session.max", "max-sessions", run.limits.sessions, 1, 100'000'000, "Sessions at most; further ones get 503.");
     b.bytes("session.max_bytes", "", run.limits.bytes_per_session, "Bytes of kept events per session.");
     b.time("reaper.interval", "", run.reaper_interval, "How often idle sessions are looked for.");
     b.time("keepalive", "", run.follower.keepalive, "A quiet stream connection gets a comment this often.");
     b.time("retry", "", run.retry, "How long clients wait before they reconnect; up to a quarter is added at random.");
-    b.time("max_connection_age", "", run.follower.max_age, "Stream connections are closed at this age; clients resume.", zero::allowed);
+    b.time(
+        "max_connection_age", "", run.follower.max_age, "Stream connections are closed at this age; clients resume.",
+        zero::allowed);
 
-    b.count<std::size_t>("events.max_per_stream", "max-events", run.limits.events_per_stream, 2, 100'000'000, "Events kept per stream.");
+    b.count<std::size_t>(
+        "events.max_per_stream", "max-events", run.limits.events_per_stream, 2, 100'000'000, "Events kept per stream.");
     b.bytes("events.max_bytes_per_stream", "max-stream-bytes", run.limits.bytes_per_stream, "Bytes kept per stream.");
-    b.bytes("events.max_bytes", "", run.limits.event_bytes, "One event at most; a larger result ends its call with result_too_large.");
-    b.time("events.max_age", "", run.limits.event_age, "Events are dropped at this age: on a call's stream counted from its end.", zero::refused, "session.idle_timeout");
+    b.bytes(
+        "events.max_bytes", "", run.limits.event_bytes,
+        "One event at most; a larger result ends its call with result_too_large.");
+    b.time(
+        "events.max_age", "", run.limits.event_age,
+        "Events are dropped at this age: on a call's stream counted from its end.", zero::refused,
+        "session.idle_timeout");
     b.time("events.sweep", "", run.sweep_interval, "How often old events are looked for.");
-    b.bytes("events.max_bytes_total", "", run.limits.bytes_total, "Bytes of kept events in all; new calls get 503 beyond it.");
-    b.count<std::size_t>("streams.max_retained", "", run.limits.streams_per_session, 1, 1'000'000, "Calls whose streams are kept per session.");
+    b.bytes(
+        "events.max_bytes_total", "", run.limits.bytes_total,
+        "Bytes of kept events in all; new calls get 503 beyond it.");
+    b.count<std::size_t>(
+        "streams.max_retained", "", run.limits.streams_per_session, 1, 1'000'000,
+        "Calls whose streams are kept per session.");
     b.count<std::size_t>("streams.open", "", run.open_without_origin, 1, 1'000'000, "Stream connections per session.");
-    b.count<std::size_t>("streams.open_with_origin", "", run.open_with_origin, 1, 1'000'000, "The same for web pages, which share six connections per origin.");
+    b.count<std::size_t>(
+        "streams.open_with_origin", "", run.open_with_origin, 1, 1'000'000,
+        "The same for web pages, which share six connections per origin.");
 
     b.time("call.max_duration", "", run.call_max, "A call ends with timed_out after this long.");
     b.time("owner.lease", "lease", run.lease, "Calls of a node that is not heard of for this long are ended.");
-    b.time("flow.stall", "", run.flow.stall, "A tool waits this long for a reader that does not read; then its connection is closed.");
-    b.time("flow.grace", "", run.flow.grace, "A tool that is far ahead waits this long for a reader that has gone.", zero::allowed);
+    b.time(
+        "flow.stall", "", run.flow.stall,
+        "A tool waits this long for a reader that does not read; then its connection is closed.");
+    b.time(
+        "flow.grace", "", run.flow.grace, "A tool that is far ahead waits this long for a reader that has gone.",
+        zero::allowed);
 
-    b.choice<transport::answer_form>("answer", "", into.transport.answer,
-        {{"auto", transport::answer_form::automatic}, {"sse", transport::answer_form::sse}, {"json", transport::answer_form::json}},
-        "auto: quick tools answer as JSON, others as streams. sse: every request gets a stream. json: none does, and nothing can be resumed.");
-    b.choice<transport::reinitialize_policy>("reinitialize", "", into.transport.reinitialize,
+    b.choice<transport::answer_form>(
+        "answer", "", into.transport.answer,
+        {{"auto", transport::answer_form::automatic},
+         {"sse", transport::answer_form::sse},
+         {"json", transport::answer_form::json}},
+        "auto: quick tools answer as JSON, others as streams. sse: every request gets a stream. json: none does, and "
+        "nothing can be resumed.");
+    b.choice<transport::reinitialize_policy>(
+        "reinitialize", "", into.transport.reinitialize,
         {{"reattach", transport::reinitialize_policy::reattach}, {"reject", transport::reinitialize_policy::reject}},
         "What initialize does on a live session.");
-    b.choice<bool>("accept_stale_initialize", "", into.transport.accept_stale_initialize, {{"false", false}, {"true", true}},
+    b.choice<bool>(
+        "accept_stale_initialize", "", into.transport.accept_stale_initialize, {{"false", false}, {"true", true}},
         "Whether initialize with an unknown session id opens a new session instead of 404.");
-    b.choice<engine::standalone_policy>("standalone", "", run.standalone,
+    b.choice<engine::standalone_policy>(
+        "standalone", "", run.standalone,
         {{"takeover", engine::standalone_policy::takeover}, {"conflict", engine::standalone_policy::conflict}},
         "What a second GET on the standalone stream does to the first.");
-    b.choice<runtime::backlog_policy>("standalone_backlog", "", run.backlog,
+    b.choice<runtime::backlog_policy>(
+        "standalone_backlog", "", run.backlog,
         {{"undelivered", runtime::backlog_policy::undelivered}, {"none", runtime::backlog_policy::none}},
         "What a GET without Last-Event-ID gets of earlier events.");
-    b.choice<runtime::duplicate_policy>("duplicate_ids", "", run.duplicate_ids,
+    b.choice<runtime::duplicate_policy>(
+        "duplicate_ids", "", run.duplicate_ids,
         {{"isolate", runtime::duplicate_policy::isolate}, {"reject", runtime::duplicate_policy::reject}},
         "What a call gets whose id another running call of the session has.");
-    b.choice<runtime::legacy_priming>("priming.legacy", "", run.priming_legacy,
+    b.choice<runtime::legacy_priming>(
+        "priming.legacy", "", run.priming_legacy,
         {{"typed", runtime::legacy_priming::typed}, {"off", runtime::legacy_priming::off}},
         "How clients before 2025-11-25 get the id to resume from before the first message.");
 
     b.bytes("http.max_body", "max-body", http.limits.body_bytes, "Request body; 413 beyond it.");
     b.bytes("http.max_header", "", http.limits.header_bytes, "Request head; 431 beyond it.");
-    b.count<std::size_t>("http.max_header_fields", "", http.limits.header_count, 1, 10'000, "Header fields of a request; 431 beyond it.");
+    b.count<std::size_t>(
+        "http.max_header_fields", "", http.limits.header_count, 1, 10'000,
+        "Header fields of a request; 431 beyond it.");
     b.bytes("http.max_target", "", http.limits.target_bytes, "Request target; 414 beyond it.");
     b.time("http.header_timeout", "", http.header_timeout, "Time for a request's head.");
     b.time("http.body_timeout", "", http.body_timeout, "Time for a request's body.");
     b.time("http.idle_timeout", "", http.idle_timeout, "A connection between requests is closed after this long.");
-    b.time("http.write_timeout", "", http.write_timeout, "A connection whose peer takes no bytes is closed after this long.");
-    b.time("http.user_timeout", "", http.user_timeout, "TCP_USER_TIMEOUT: unacknowledged bytes break a connection after this long.");
+    b.time(
+        "http.write_timeout", "", http.write_timeout,
+        "A connection whose peer takes no bytes is closed after this long.");
+    b.time(
+        "http.user_timeout", "", http.user_timeout,
+        "TCP_USER_TIMEOUT: unacknowledged bytes break a connection after this long.");
     b.bytes("http.send_buffer", "", http.send_buffer_bytes, "What the kernel keeps for a reader that is behind.");
-    b.count<std::size_t>("http.max_connections", "", http.max_connections, 1, 100'000'000, "Connections at most; further ones get 503.", "by file descriptors");
+    b.count<std::size_t>(
+        "http.max_connections", "", http.max_connections, 1, 100'000'000, "Connections at most; further ones get 503.",
+        "by file descriptors");
 
     b.time("drain", "", into.drain, "After SIGTERM, running calls may finish within this time.", zero::allowed);
-    b.choice<base::log_level>("log.level", "", into.log_level,
-        {{"debug", base::log_level::debug}, {"info", base::log_level::info}, {"warning", base::log_level::warning}, {"error", base::log_level::error}, {"off", base::log_level::off}},
+    b.choice<base::log_level>(
+        "log.level", "", into.log_level,
+        {{"debug", base::log_level::debug},
+         {"info", base::log_level::info},
+         {"warning", base::log_level::warning},
+         {"error", base::log_level::error},
+         {"off", base::log_level::off}},
         "The least that is logged.");
-    b.choice<base::log_format>("log.format", "", into.log_format, {{"text", base::log_format::text}, {"json", base::log_format::json}}, "Form of the log on standard error.");
+    b.choice<base::log_format>(
+        "log.format", "", into.log_format, {{"text", base::log_format::text}, {"json", base::log_format::json}},
+        "Form of the log on standard error.");
 }
 
 std::string settings_table::entry::environment() const
@@ -366,8 +414,7 @@ std::expected<void, std::string> settings_table::load_file(std::string const& pa
             return std::unexpected(path + ", " + loaded.error());
         return {};
     } catch (toml::parse_error const& error) {
-        return std::unexpected(
-            fmt::format("{}, line {}: {}", path, error.source().begin.line, error.description()));
+        return std::unexpected(fmt::format("{}, line {}: {}", path, error.source().begin.line, error.description()));
     }
 }
 

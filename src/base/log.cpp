@@ -50,8 +50,8 @@ logger stderr_logger(log_level level, log_format format)
 {
     return {level, [format](log_level at, std::string_view text) {
                 auto const now = std::chrono::system_clock::now();
-                auto const ms =
-                    std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() % 1000;
+                auto const ms
+                    = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() % 1000;
                 auto const stamp = fmt::format(
                     "{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(now)), ms);
                 std::string line;

@@ -96,8 +96,8 @@ void timer_wheel::remove(timer& entry) noexcept
     if (entry.next_)
         entry.next_->previous_ = entry.previous_;
     timer** const first = slots_[0].data();
-    bool const is_wheel_slot =
-        !std::less<>()(entry.slot_, first) && std::less<>()(entry.slot_, first + level_count * slot_count);
+    bool const is_wheel_slot
+        = !std::less<>()(entry.slot_, first) && std::less<>()(entry.slot_, first + level_count * slot_count);
     if (!*entry.slot_ && is_wheel_slot) {
         auto const flat = static_cast<std::size_t>(entry.slot_ - first);
         occupied_[flat / slot_count] &= ~(std::uint64_t(1) << (flat % slot_count));
@@ -126,8 +126,8 @@ std::optional<std::uint64_t> timer_wheel::next_tick() const noexcept
 std::size_t timer_wheel::advance()
 {
     auto const now = clock_.now();
-    auto const target =
-        now <= start_ ? 0 : static_cast<std::uint64_t>(std::chrono::floor<milliseconds>(now - start_).count());
+    auto const target
+        = now <= start_ ? 0 : static_cast<std::uint64_t>(std::chrono::floor<milliseconds>(now - start_).count());
     std::size_t ran = 0;
     auto const run_due = [&] {
         // Timers armed for now by the functions run at the next advance, so this ends.

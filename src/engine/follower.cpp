@@ -158,8 +158,7 @@ void follower::tick(base::time_point now, follower_actions& out)
     }
 }
 
-void follower::close(
-    close_reason reason, std::optional<std::chrono::milliseconds> retry, follower_actions& out)
+void follower::close(close_reason reason, std::optional<std::chrono::milliseconds> retry, follower_actions& out)
 {
     if (is_done_ || closing_)
         return;

@@ -38,20 +38,41 @@ struct follower_settings {
 };
 
 // What the driver is to do, in order.
-struct send_priming { std::uint64_t sequence; };
-struct send_event { std::uint64_t sequence; store::bytes payload; };
+struct send_priming {
+    std::uint64_t sequence;
+};
+struct send_event {
+    std::uint64_t sequence;
+    store::bytes payload;
+};
 /// Tells that the events from…to are gone; its id is that of `to`.
-struct send_gap { std::uint64_t from; std::uint64_t to; bool restarted; };
-struct send_comment { std::string_view text; };
-struct send_retry { std::chrono::milliseconds delay; };
+struct send_gap {
+    std::uint64_t from;
+    std::uint64_t to;
+    bool restarted;
+};
+struct send_comment {
+    std::string_view text;
+};
+struct send_retry {
+    std::chrono::milliseconds delay;
+};
 /// Hand what was sent to the socket, then report drained().
 struct flush_output {};
-struct read_log { std::uint64_t after; };
-struct note_mark { store::reader_mark mark; };
+struct read_log {
+    std::uint64_t after;
+};
+struct note_mark {
+    store::reader_mark mark;
+};
 /// Hand over what is left, end the answer properly. Unless it is `finished`, report detach().
-struct end_output { close_reason reason; };
+struct end_output {
+    close_reason reason;
+};
 /// Drop the connection, and report detach().
-struct abort_output { close_reason reason; };
+struct abort_output {
+    close_reason reason;
+};
 
 using follower_action = std::variant<
     send_priming, send_event, send_gap, send_comment, send_retry, flush_output, read_log, note_mark, end_output,
@@ -110,7 +131,10 @@ private:
     std::optional<std::chrono::milliseconds> retry_;
     base::time_point opened_;
     base::time_point last_output_;
-    struct written { std::uint64_t bytes; std::uint64_t sequence; };
+    struct written {
+        std::uint64_t bytes;
+        std::uint64_t sequence;
+    };
     std::vector<written> writes_; // newest last; for telling what had arrived when the connection breaks
     std::uint64_t given_ = 0; // events since the last note
 };

@@ -24,15 +24,23 @@ struct flow_settings {
     bool waits = true;
 };
 
-struct append_events { std::vector<store::event_data> events; bool finish; };
+struct append_events {
+    std::vector<store::event_data> events;
+    bool finish;
+};
 /// An emit may go on, or has failed.
-struct resume_emit { std::uint64_t ticket; std::error_code error; };
+struct resume_emit {
+    std::uint64_t ticket;
+    std::error_code error;
+};
 /// The reader held the call up for too long: close its connection.
 struct drop_reader {};
 /// The final answer is in the log. The machine is done.
 struct answered {};
 /// The final answer could not be appended as it is.
-struct answer_refused { std::error_code error; };
+struct answer_refused {
+    std::error_code error;
+};
 
 using producer_action = std::variant<append_events, resume_emit, drop_reader, answered, answer_refused>;
 using producer_actions = std::vector<producer_action>;
@@ -68,7 +76,10 @@ private:
     std::vector<store::event_data> next_batch_;
     std::vector<std::uint64_t> next_tickets_;  // of the emits in next_batch_
     std::vector<std::uint64_t> batch_tickets_; // of the emits being appended
-    struct waiting { std::uint64_t ticket; base::time_point since; };
+    struct waiting {
+        std::uint64_t ticket;
+        base::time_point since;
+    };
     std::deque<waiting> waiting_; // appended, held back
     std::uint64_t last_ticket_ = 0;
     bool is_appending_ = false;

@@ -5,8 +5,8 @@
 
 namespace belay::engine {
 
-attach_decision session::attach(
-    attach_request const& request, base::time_point now, std::function<bool(connection_id)> const& is_gone)
+attach_decision
+session::attach(attach_request const& request, base::time_point now, std::function<bool(connection_id)> const& is_gone)
 {
     auto const refuse = [](attach_verdict verdict) { return attach_decision{verdict, {}, {}, false}; };
     if (is_ended_)

@@ -38,8 +38,8 @@ struct attach_decision {
 class session {
 public:
     /// `is_gone` tells whether a connection's peer has closed or broken it, even if that was not read yet.
-    [[nodiscard]] attach_decision attach(
-        attach_request const& request, base::time_point now, std::function<bool(connection_id)> const& is_gone);
+    [[nodiscard]] attach_decision
+    attach(attach_request const& request, base::time_point now, std::function<bool(connection_id)> const& is_gone);
     /// Returns the connection that waited for this one to leave its stream, if any.
     std::optional<connection_id> detach(connection_id connection);
     [[nodiscard]] std::optional<connection_id> follower_of(store::stream_id stream) const noexcept;

@@ -456,8 +456,8 @@ void connection::append_head(
             continue;
         }
         // Framing is the connection's; a second opinion on the wire would be a smuggling hole.
-        bool const is_framing =
-            equals_ignoring_case(name, "Content-Length") || equals_ignoring_case(name, "Transfer-Encoding");
+        bool const is_framing
+            = equals_ignoring_case(name, "Content-Length") || equals_ignoring_case(name, "Transfer-Encoding");
         if (!is_framing && is_one_line(name) && is_one_line(value))
             append_field(out, name, value);
     }

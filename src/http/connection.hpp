@@ -148,7 +148,7 @@ private:
 
     std::unique_ptr<request_reader> reader_; // from the first byte of a request to its answer
     std::string pending_;                    // bytes behind the request that is being answered
-    std::string unsent_;                     // bytes the kernel did not take, or a stream's head before its first flush
+    std::string unsent_; // bytes the kernel did not take, or a stream's head before its first flush
     std::size_t unsent_at_ = 0;
     std::string out_;
     stream_observer* observer_ = nullptr;
@@ -160,7 +160,7 @@ private:
     base::time_point armed_ = base::time_point::max();
 
     std::uint64_t serial_ = 0; // of the exchange; tells a stale one
-    int const fd_;             // of socket_, also after that is closed
+    int const fd_; // of socket_, also after that is closed
     std::size_t unacknowledged_at_close_ = 0;
 
     struct record {

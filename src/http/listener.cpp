@@ -129,9 +129,8 @@ listener::accepted listener::accept_one()
 void listener::take(int descriptor)
 {
     auto const& settings = site_.settings;
-    auto const set = [&](int level, int name, int value) {
-        ::setsockopt(descriptor, level, name, &value, sizeof value);
-    };
+    auto const set
+        = [&](int level, int name, int value) { ::setsockopt(descriptor, level, name, &value, sizeof value); };
     set(IPPROTO_TCP, TCP_NODELAY, 1);
     if (settings.user_timeout.count() > 0)
         set(IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(settings.user_timeout.count()));
@@ -170,10 +169,10 @@ listener::accepted listener::turn_away()
     // The kernel looks for a descriptor before it looks for a peer, so perhaps nobody is waiting.
     auto outcome = descriptor < 0 && errno == EAGAIN ? accepted::none : accepted::no_descriptor;
     if (descriptor >= 0) {
-        constexpr std::string_view answer =
-            "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nRetry-After: 1\r\n"
-            "Content-Length: 63\r\nConnection: close\r\n\r\n"
-            "The server has no free file descriptor; try again in a moment.\n";
+        constexpr std::string_view answer
+            = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nRetry-After: 1\r\n"
+              "Content-Length: 63\r\nConnection: close\r\n\r\n"
+              "The server has no free file descriptor; try again in a moment.\n";
         ::send(descriptor, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
         // What has come is read, or the close would send a reset before the answer.
         ::recv(descriptor, site_.scratch.get(), 4096, MSG_DONTWAIT);

@@ -111,8 +111,8 @@ policy::policy(policy_settings settings) : settings_(std::move(settings))
             continue;
         }
         // A bare IPv6 address is what people type; in a Host field it has brackets.
-        auto const text =
-            std::count(entry.begin(), entry.end(), ':') > 1 && !entry.starts_with('[') ? "[" + entry + "]" : entry;
+        auto const text
+            = std::count(entry.begin(), entry.end(), ':') > 1 && !entry.starts_with('[') ? "[" + entry + "]" : entry;
         if (auto const parts = parse_authority(text))
             hosts_.push_back({lower_case(parts->host), std::string(parts->port)});
     }

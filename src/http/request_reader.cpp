@@ -408,9 +408,8 @@ refusal request_reader::parse_target(std::string_view target)
     if (!std::all_of(target.begin(), target.end(), is_visible))
         return bad_target;
     auto rest = target;
-    auto const starts_with = [&](std::string_view scheme) {
-        return equals_ignoring_case(target.substr(0, scheme.size()), scheme);
-    };
+    auto const starts_with
+        = [&](std::string_view scheme) { return equals_ignoring_case(target.substr(0, scheme.size()), scheme); };
     if (target == "*") {
         if (method_ != method::options)
             return bad_target;

@@ -42,8 +42,8 @@ void for_each_line(std::string_view text, Line line)
 void append_event(std::string& out, sse_event_view const& event)
 {
     // Names, blanks and line ends of the four fields come to less than 48 bytes.
-    auto const needed =
-        out.size() + event.data.size() + (event.type ? event.type->size() : 0) + (event.id ? event.id->size() : 0) + 48;
+    auto const needed = out.size() + event.data.size() + (event.type ? event.type->size() : 0)
+        + (event.id ? event.id->size() : 0) + 48;
     if (needed > out.capacity())
         out.reserve(std::max(needed, 2 * out.capacity())); // reserve alone would grow by what is asked only
     if (event.type && is_one_line(*event.type))

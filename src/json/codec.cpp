@@ -84,8 +84,8 @@ std::optional<long double> number_of(json::value const& in) noexcept
 
 /// An integer within the range of its type and of its note. The text shows the type's own bound only if that
 /// is the one that was missed: "between -2147483648 and 2147483647" helps nobody who sent a string.
-std::optional<long double> read_integer(
-    json::value const& in, long double low, long double high, field const* note, decode_error& error)
+std::optional<long double>
+read_integer(json::value const& in, long double low, long double high, field const* note, decode_error& error)
 {
     field::bound least = note ? note->minimum() : std::nullopt;
     field::bound most = note ? note->maximum() : std::nullopt;
@@ -101,8 +101,7 @@ std::optional<long double> read_integer(
     return std::nullopt;
 }
 
-std::optional<long double>
-read_real(json::value const& in, long double limit, field const* note, decode_error& error)
+std::optional<long double> read_real(json::value const& in, long double limit, field const* note, decode_error& error)
 {
     field::bound const least = note ? note->minimum() : std::nullopt;
     field::bound const most = note ? note->maximum() : std::nullopt;

@@ -16,8 +16,8 @@ bool is_plain(char const* bytes) noexcept
     std::uint64_t word;
     std::memcpy(&word, bytes, sizeof word);
     auto const has_zero = [](std::uint64_t x) { return (x - ones) & ~x; };
-    std::uint64_t const found = word | ((word - ones * 0x20) & ~word) | has_zero(word ^ (ones * '"'))
-                                | has_zero(word ^ (ones * '\\'));
+    std::uint64_t const found
+        = word | ((word - ones * 0x20) & ~word) | has_zero(word ^ (ones * '"')) | has_zero(word ^ (ones * '\\'));
     return (found & (ones * 0x80)) == 0;
 }
 

@@ -12,8 +12,7 @@ prometheus::Histogram::BucketBoundaries const second_buckets{
 
 }
 
-prometheus::Counter&
-metrics::counter(std::string name, std::string help, std::map<std::string, std::string> labels)
+prometheus::Counter& metrics::counter(std::string name, std::string help, std::map<std::string, std::string> labels)
 {
     return prometheus::BuildCounter().Name(name).Help(help).Register(registry_).Add(labels);
 }
@@ -29,8 +28,7 @@ prometheus::Histogram& metrics::histogram(std::string name, std::string help)
 }
 
 metrics::metrics()
-    : registry_(prometheus::Registry::InsertBehavior::Merge),
-      sessions(gauge("belay_sessions", "Sessions that live.")),
+    : registry_(prometheus::Registry::InsertBehavior::Merge), sessions(gauge("belay_sessions", "Sessions that live.")),
       streams(gauge("belay_streams", "Streams that are kept.")),
       connections(gauge("belay_connections", "Open HTTP connections.")),
       calls_running(gauge("belay_calls_running", "Calls whose tool is running.")),
@@ -38,12 +36,11 @@ metrics::metrics()
       events_appended(counter("belay_events_appended_total", "Events appended to streams.")),
       events_delivered(counter("belay_events_delivered_total", "First deliveries of an event.")),
       events_replayed(counter("belay_events_replayed_total", "Further deliveries of an event.")),
-      events_trimmed(counter(
-          "belay_events_trimmed_total", "Events that retention has removed.", {{"delivered", "yes"}})),
-      events_trimmed_undelivered(counter(
-          "belay_events_trimmed_total", "Events that retention has removed.", {{"delivered", "no"}})),
-      events_ended(
-          counter("belay_events_ended_total", "Events removed with their session.", {{"delivered", "yes"}})),
+      events_trimmed(
+          counter("belay_events_trimmed_total", "Events that retention has removed.", {{"delivered", "yes"}})),
+      events_trimmed_undelivered(
+          counter("belay_events_trimmed_total", "Events that retention has removed.", {{"delivered", "no"}})),
+      events_ended(counter("belay_events_ended_total", "Events removed with their session.", {{"delivered", "yes"}})),
       events_ended_undelivered(
           counter("belay_events_ended_total", "Events removed with their session.", {{"delivered", "no"}})),
       gaps_told(counter("belay_gaps_told_total", "Gap notices sent.")),

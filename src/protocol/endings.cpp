@@ -1,8 +1,8 @@
 #include "protocol/endings.hpp"
 
-#include "json/serialize.hpp"
 #include "protocol/message.hpp"
 #include "protocol/names.hpp"
+#include "json/serialize.hpp"
 
 #include <fmt/format.h>
 
@@ -28,10 +28,8 @@ std::string_view happened(end_reason reason) noexcept
     switch (reason) {
     case end_reason::cancelled: return "The call was cancelled by its caller.";
     case end_reason::timed_out: return "The tool took longer than it may and was stopped; what it did is not known.";
-    case end_reason::interrupted:
-        return "The server stopped while the tool was running; what it did is not known.";
-    case end_reason::owner_lost:
-        return "The server that ran the tool was lost; what it did is not known.";
+    case end_reason::interrupted: return "The server stopped while the tool was running; what it did is not known.";
+    case end_reason::owner_lost: return "The server that ran the tool was lost; what it did is not known.";
     case end_reason::session_ended: return "The session ended while the call was running.";
     case end_reason::result_too_large:
         return "The tool finished, but its result is larger than this server passes on. Ask for less.";
@@ -54,8 +52,8 @@ std::string ended_answer(ended_request const& request, end_reason reason)
     }
     std::string text(happened(reason));
     if (reason != end_reason::result_too_large)
-        text += is_retryable ? " It is safe to call it again."
-                             : " Calling it again may do the work twice; check first.";
+        text
+            += is_retryable ? " It is safe to call it again." : " Calling it again may do the work twice; check first.";
     std::string result = R"({"content":[{"type":"text","text":)";
     json_text::append_json_string(result, text);
     result += R"(}],"isError":true,"_meta":{"belay/ended":)";

@@ -6,8 +6,8 @@ namespace belay::protocol {
 
 namespace {
 
-constexpr std::array<std::string_view, 8> names{
-    "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"};
+constexpr std::array<std::string_view, 8> names{"debug", "info",     "notice", "warning",
+                                                "error", "critical", "alert",  "emergency"};
 
 }
 

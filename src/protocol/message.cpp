@@ -15,8 +15,8 @@ parse_json(std::string_view bytes, json::storage_ptr storage, message_limits con
     boost::system::error_code error;
     auto value = json::parse(json::string_view(bytes.data(), bytes.size()), error, std::move(storage), options);
     if (error) {
-        auto const* why = error == json::error::too_deep ? "Parse error: JSON is nested too deeply"
-                                                         : "Parse error: Invalid JSON";
+        auto const* why
+            = error == json::error::too_deep ? "Parse error: JSON is nested too deeply" : "Parse error: Invalid JSON";
         return std::unexpected(rpc_error{code::parse_error, why, {}});
     }
     return value;

@@ -22,8 +22,8 @@ call::call(
     std::string id, call_traits traits, held_answer answer)
     : node_(node), session_(std::move(session)), loop_(loop), stream_{session_->key, stream}, fence_(fence),
       id_(std::move(id)), traits_(traits), held_(std::move(answer)), has_stream_(!held_),
-      flow_(flow_for(node.settings(), traits)),
-      machine_(flow_), hint_pending_(std::make_shared<std::atomic<bool>>(false)),
+      flow_(flow_for(node.settings(), traits)), machine_(flow_),
+      hint_pending_(std::make_shared<std::atomic<bool>>(false)),
       deadline_(loop.timers(), [this] { end(protocol::end_reason::timed_out); }),
       orphan_(loop.timers(), [this] { end(protocol::end_reason::cancelled); }), tick_(loop.timers(), [this] {
           machine_.tick(loop_.now(), actions_);
@@ -80,8 +80,7 @@ std::optional<std::error_code> call::emit(std::string message, emitted done)
         return make_error_code(errc::too_large);
     auto const outer = std::exchange(emitting_, ~std::uint64_t(0));
     emitted_now_.reset();
-    auto const ticket
-        = machine_.emit(std::make_shared<std::string const>(std::move(message)), loop_.now(), actions_);
+    auto const ticket = machine_.emit(std::make_shared<std::string const>(std::move(message)), loop_.now(), actions_);
     emitting_ = ticket;
     perform();
     emitting_ = outer;
@@ -200,8 +199,8 @@ void call::perform()
                 if (is_too_big && reason_ != protocol::end_reason::result_too_large) {
                     reason_ = protocol::end_reason::result_too_large;
                     machine_.refinish(
-                        std::make_shared<std::string const>(protocol::ended_answer(
-                            {id_, traits_.is_tool_call, traits_.is_retry_safe}, *reason_)),
+                        std::make_shared<std::string const>(
+                            protocol::ended_answer({id_, traits_.is_tool_call, traits_.is_retry_safe}, *reason_)),
                         actions_);
                 } else {
                     // Fenced: another node has answered. Gone: the session has ended. Either way there is nobody

@@ -92,7 +92,10 @@ private:
     std::optional<protocol::end_reason> reason_;
     bool is_done_ = false;
     std::move_only_function<void()> interrupt_;
-    struct waiting { std::uint64_t ticket; emitted done; };
+    struct waiting {
+        std::uint64_t ticket;
+        emitted done;
+    };
     std::vector<waiting> waiting_;
     // The outcome of the emit being made, if it came at once.
     std::uint64_t emitting_ = 0;

@@ -29,10 +29,9 @@ engine::follower_settings settings_for(settings const& settings, priming_style s
 following::following(
     node& node, std::shared_ptr<live_session> session, base::loop& loop, engine::connection_id id,
     store::stream_key stream, start_position from, priming_style priming, bool waits)
-    : node_(node), session_(std::move(session)), loop_(loop), id_(id), stream_(std::move(stream)),
-      from_(from), priming_(priming), is_allowed_(!waits),
-      settings_(settings_for(node.settings(), priming)), wake_pending_(std::make_shared<std::atomic<bool>>(false)),
-      tick_(loop.timers(), [this] {
+    : node_(node), session_(std::move(session)), loop_(loop), id_(id), stream_(std::move(stream)), from_(from),
+      priming_(priming), is_allowed_(!waits), settings_(settings_for(node.settings(), priming)),
+      wake_pending_(std::make_shared<std::atomic<bool>>(false)), tick_(loop.timers(), [this] {
           if (machine_) {
               machine_->tick(loop_.now(), actions_);
               perform();
@@ -89,17 +88,16 @@ void following::begin()
         });
     if (from_.sequence)
         return open(*from_.sequence);
-    node_.store().read_after(
-        stream_, ~std::uint64_t(0), {0, 0}, [self = shared_from_this()](result<store::page> page) {
-            if (self->has_left_)
-                return;
-            if (!page) {
-                self->sink_->end();
-                return self->leave(engine::close_reason::session_ended);
-            }
-            bool const has_backlog = self->node_.settings().backlog == backlog_policy::undelivered;
-            self->open(has_backlog ? page->state.reader.delivered : page->state.top.sequence);
-        });
+    node_.store().read_after(stream_, ~std::uint64_t(0), {0, 0}, [self = shared_from_this()](result<store::page> page) {
+        if (self->has_left_)
+            return;
+        if (!page) {
+            self->sink_->end();
+            return self->leave(engine::close_reason::session_ended);
+        }
+        bool const has_backlog = self->node_.settings().backlog == backlog_policy::undelivered;
+        self->open(has_backlog ? page->state.reader.delivered : page->state.top.sequence);
+    });
 }
 
 void following::open(std::uint64_t position)
@@ -209,18 +207,17 @@ void following::perform()
                             machine_->drained(sink_->written(), actions_);
                     },
                     [&](engine::read_log const& read) {
-                        node_.store().read_after(
-                            stream_, read.after, settings_.page, [self](result<store::page> page) {
-                                if (self->has_left_)
-                                    return;
-                                if (page)
-                                    self->machine_->page_read(*page, self->loop_.now(), self->actions_);
-                                else
-                                    self->machine_->read_failed(
-                                        page.error() == errc::not_found ? errc::not_found : errc::unavailable,
-                                        self->actions_);
-                                self->perform();
-                            });
+                        node_.store().read_after(stream_, read.after, settings_.page, [self](result<store::page> page) {
+                            if (self->has_left_)
+                                return;
+                            if (page)
+                                self->machine_->page_read(*page, self->loop_.now(), self->actions_);
+                            else
+                                self->machine_->read_failed(
+                                    page.error() == errc::not_found ? errc::not_found : errc::unavailable,
+                                    self->actions_);
+                            self->perform();
+                        });
                     },
                     [&](engine::note_mark const& note) { node_.store().note_reader(stream_, note.mark); },
                     [&](engine::end_output const& end) {

@@ -71,7 +71,8 @@ void node::begin_call(
     auto const& session = use.session();
     bool const is_duplicate = settings_.duplicate_ids == duplicate_policy::reject && [&] {
         std::lock_guard const lock(session->mutex);
-        return std::ranges::find_if(session->calls, [&](auto const& each) { return each->id() == request.id; }) != session->calls.end();
+        return std::ranges::find_if(session->calls, [&](auto const& each) { return each->id() == request.id; })
+            != session->calls.end();
     }();
     if (is_duplicate)
         return done(failure(errc::conflict));
@@ -80,18 +81,18 @@ void node::begin_call(
         return random_.next();
     }();
     // The connection first: a caller over its budget is told before anything exists.
-    auto attached = attach(
-        session, loop, stream, store::stream_kind::request, {0, false}, request.revision, request.has_origin);
+    auto attached
+        = attach(session, loop, stream, store::stream_kind::request, {0, false}, request.revision, request.has_origin);
     if (!attached)
-        return done(failure(
-            attached.error() == follow_refusal::session_gone ? errc::not_found : errc::too_many_streams));
+        return done(
+            failure(attached.error() == follow_refusal::session_gone ? errc::not_found : errc::too_many_streams));
     store::stream_meta meta{
         store::stream_kind::request, std::string(protocol::to_string(request.revision)), request.id};
     store::stream_key const key{session->key, stream};
     store_.open(
         key, std::move(meta), owner_, loop.now(),
-        [this, session, &loop, key, reader = *attached, request = std::move(request), done = std::move(done)](
-            result<store::opened_stream> opened) mutable {
+        [this, session, &loop, key, reader = *attached, request = std::move(request),
+         done = std::move(done)](result<store::opened_stream> opened) mutable {
             if (!opened) {
                 reader->abandon();
                 return done(std::unexpected(opened.error()));
@@ -131,8 +132,7 @@ void node::call_done(live_session& session, call& gone, base::time_point now)
     std::move_only_function<void()> quiet;
     {
         std::lock_guard const lock(session.mutex);
-        auto const found
-            = std::ranges::find_if(session.calls, [&](auto const& each) { return each.get() == &gone; });
+        auto const found = std::ranges::find_if(session.calls, [&](auto const& each) { return each.get() == &gone; });
         if (found == session.calls.end())
             return;
         keep = *found;
@@ -149,12 +149,12 @@ void node::call_done(live_session& session, call& gone, base::time_point now)
         quiet();
 }
 
-std::shared_ptr<call> node::begin_held_call(
-    session_use const& use, base::loop& loop, call_request request, call::held_answer answer)
+std::shared_ptr<call>
+node::begin_held_call(session_use const& use, base::loop& loop, call_request request, call::held_answer answer)
 {
     auto const& session = use.session();
-    auto running = std::make_shared<call>(
-        *this, session, loop, 0, 0, std::move(request.id), request.traits, std::move(answer));
+    auto running
+        = std::make_shared<call>(*this, session, loop, 0, 0, std::move(request.id), request.traits, std::move(answer));
     if (!add_call(*session, running, loop.now()))
         return nullptr;
     running->begin();
@@ -167,7 +167,8 @@ void node::cancel(std::shared_ptr<live_session> const& session, std::string_view
         if (!found)
             return cancel_held(*session, id);
         store_.send(
-            found->owner, {found->stream, std::string(protocol::to_string(protocol::end_reason::cancelled)), {}}, [this](result<void> sent) {
+            found->owner, {found->stream, std::string(protocol::to_string(protocol::end_reason::cancelled)), {}},
+            [this](result<void> sent) {
                 if (!sent)
                     log_.warning("a cancel found no owner: {}", sent.error().message());
             });

@@ -94,8 +94,7 @@ public:
     // --- sessions
 
     /// The session in use, or `errc::not_found` for unknown, expired and foreign ones alike.
-    void use(
-        std::string_view principal, std::string_view id, base::loop& loop, store::completion<session_use> done);
+    void use(std::string_view principal, std::string_view id, base::loop& loop, store::completion<session_use> done);
     void open(client_hello hello, base::loop& loop, store::completion<session_use> done);
     /// A new hello on a live session: later requests speak by it, open streams go on as they are.
     void reopen(session_use const& use, client_hello hello, store::completion<void> done);
@@ -110,8 +109,8 @@ public:
     /// Makes the call and its stream, and attaches the caller's connection, before anything runs.
     void begin_call(session_use const& use, base::loop& loop, call_request request, store::completion<begun_call> done);
     /// A call without a stream, whose answer goes to `answer`. Null if the session has ended.
-    std::shared_ptr<call> begin_held_call(
-        session_use const& use, base::loop& loop, call_request request, call::held_answer answer);
+    std::shared_ptr<call>
+    begin_held_call(session_use const& use, base::loop& loop, call_request request, call::held_answer answer);
     /// Cancels the newest call of the session with that id. No effect if there is none or it has finished.
     void cancel(std::shared_ptr<live_session> const& session, std::string_view id);
 
@@ -161,7 +160,8 @@ private:
 
     [[nodiscard]] table_stripe& stripe_of(store::session_key const& key) noexcept;
     [[nodiscard]] std::shared_ptr<live_session> find_live(store::session_key const& key);
-    std::shared_ptr<live_session> insert_live(std::shared_ptr<store::session_record const> record, base::time_point now);
+    std::shared_ptr<live_session>
+    insert_live(std::shared_ptr<store::session_record const> record, base::time_point now);
     void remove_live(store::session_key const& key);
     result<session_use> take(std::shared_ptr<live_session> const& session, base::loop& loop);
     void release(live_session& session, base::time_point now);

@@ -88,8 +88,7 @@ void node::write_presence(live_session& session, base::time_point now)
 
 // --- sessions
 
-void node::use(
-    std::string_view principal, std::string_view id, base::loop& loop, store::completion<session_use> done)
+void node::use(std::string_view principal, std::string_view id, base::loop& loop, store::completion<session_use> done)
 {
     auto const parsed = base::parse_id128(id);
     if (!parsed)
@@ -104,8 +103,9 @@ void node::use(
     if (is_fresh)
         return done(take(live, loop));
     store_.load(
-        key, [this, live, &loop, done = std::move(done)](
-                 result<std::shared_ptr<store::session_record const>> record) mutable {
+        key,
+        [this, live, &loop,
+         done = std::move(done)](result<std::shared_ptr<store::session_record const>> record) mutable {
             auto const at = loop.now();
             if (!record)
                 return done(std::unexpected(record.error()));
@@ -171,8 +171,9 @@ void node::change(
     auto record = *session->current_record();
     edit(record);
     store_.update(
-        std::move(record), [this, session, edit = std::move(edit), done = std::move(done)](
-                               result<std::shared_ptr<store::session_record const>> stored) mutable {
+        std::move(record),
+        [this, session, edit = std::move(edit),
+         done = std::move(done)](result<std::shared_ptr<store::session_record const>> stored) mutable {
             if (stored) {
                 std::lock_guard const lock(session->mutex);
                 if (session->record->revision < (*stored)->revision)
@@ -180,8 +181,9 @@ void node::change(
             } else if (stored.error() == errc::conflict) {
                 // Someone else was first: edit what is there now.
                 store_.load(
-                    session->key, [this, session, edit = std::move(edit), done = std::move(done)](
-                                      result<std::shared_ptr<store::session_record const>> fresh) mutable {
+                    session->key,
+                    [this, session, edit = std::move(edit),
+                     done = std::move(done)](result<std::shared_ptr<store::session_record const>> fresh) mutable {
                         if (!fresh)
                             return done(std::unexpected(fresh.error()));
                         {
@@ -242,7 +244,10 @@ void node::end(std::shared_ptr<live_session> session, base::loop& loop, store::c
             return;
         for (auto const& each : *running)
             if (each.owner != owner_)
-                store_.send(each.owner, {each.stream, std::string(protocol::to_string(protocol::end_reason::session_ended)), {}}, [](result<void>) {});
+                store_.send(
+                    each.owner,
+                    {each.stream, std::string(protocol::to_string(protocol::end_reason::session_ended)), {}},
+                    [](result<void>) {});
     });
     if (wait.use_count() == 1) // nothing to wait for
         wait->go();

@@ -125,8 +125,8 @@ void node::follow(
     store::stream_key const key{session->key, stream};
     store_.read_after(
         key, ~std::uint64_t(0), {0, 0},
-        [this, session, &loop, stream, key, cursor, is_standalone, session_revision,
-         has_origin = request.has_origin, done = std::move(done)](result<store::page> page) mutable {
+        [this, session, &loop, stream, key, cursor, is_standalone, session_revision, has_origin = request.has_origin,
+         done = std::move(done)](result<store::page> page) mutable {
             if (!page)
                 return done(std::unexpected(
                     page.error() == errc::not_found ? follow_refusal::bad_cursor : follow_refusal::unavailable));
@@ -148,8 +148,8 @@ void node::follow(
                     return done(std::unexpected(follow_refusal::nothing_left));
             }
             auto const epoch = state.top.epoch;
-            auto const attach_as = [this, session, &loop, stream, epoch, from, has_origin](
-                                       store::stream_kind kind, protocol::revision revision) {
+            auto const attach_as = [this, session, &loop, stream, epoch, from,
+                                    has_origin](store::stream_kind kind, protocol::revision revision) {
                 auto attached = attach(session, loop, stream, kind, from, revision, has_origin);
                 if (attached)
                     (*attached)->set_epoch(epoch);

@@ -9,8 +9,7 @@ void handle_notification(
     node& node, std::shared_ptr<live_session> const& session, protocol::message const& notification)
 {
     if (notification.method == protocol::method::initialized) {
-        node.change(
-            session, [](store::session_record& record) { record.initialized = true; }, [](result<void>) {});
+        node.change(session, [](store::session_record& record) { record.initialized = true; }, [](result<void>) {});
     } else if (notification.method == protocol::method::cancelled) {
         auto const* id = notification.params ? notification.params->if_contains("requestId") : nullptr;
         if (auto const text = id ? protocol::id_text(*id) : std::string(); !text.empty())

@@ -7,14 +7,18 @@ namespace belay::runtime {
 
 struct node::periodic {
     periodic(node& node, base::loop& loop)
-        : loop(loop), reaper(loop.timers(), [this, &node] {
-              node.reap(this->loop.now());
-              reaper.after(node.settings_.reaper_interval);
-          }),
-          sweep(loop.timers(), [this, &node] {
-              node.store_.sweep(this->loop.now());
-              sweep.after(node.settings_.sweep_interval);
-          }),
+        : loop(loop), reaper(
+                          loop.timers(),
+                          [this, &node] {
+                              node.reap(this->loop.now());
+                              reaper.after(node.settings_.reaper_interval);
+                          }),
+          sweep(
+              loop.timers(),
+              [this, &node] {
+                  node.store_.sweep(this->loop.now());
+                  sweep.after(node.settings_.sweep_interval);
+              }),
           lease(loop.timers(), [this, &node] {
               auto const now = this->loop.now();
               node.store_.renew(node.owner_, now + node.settings_.lease);

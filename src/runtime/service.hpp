@@ -24,11 +24,18 @@ struct incoming {
 };
 
 /// Answered already, as a whole JSON-RPC response.
-struct instant_answer { std::string response; };
+struct instant_answer {
+    std::string response;
+};
 /// Answered soon, without a stream.
-struct deferred_answer { std::move_only_function<void(std::move_only_function<void(std::string)>)> run; };
+struct deferred_answer {
+    std::move_only_function<void(std::move_only_function<void(std::string)>)> run;
+};
 /// A call: `run` starts the handler, which answers through the call.
-struct start_call { call_traits traits; std::move_only_function<void(std::shared_ptr<call>)> run; };
+struct start_call {
+    call_traits traits;
+    std::move_only_function<void(std::shared_ptr<call>)> run;
+};
 
 using outcome = std::variant<instant_answer, deferred_answer, start_call>;
 

@@ -1,11 +1,11 @@
 #include "server/call_state.hpp"
 
 #include "base/io_loop.hpp"
-#include "json/serialize.hpp"
 #include "protocol/logging.hpp"
 #include "protocol/names.hpp"
 #include "runtime/node.hpp"
 #include "server/render.hpp"
+#include "json/serialize.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -134,9 +134,8 @@ bool call_state::wants_log(log_level level) const
 task<void> call_state::suspend()
 {
     // The handler is the suspended coroutine: whoever drops it without calling it destroys the tool's frame.
-    auto initiate = [this](auto handler) {
-        suspended_ = [handler = std::move(handler)]() mutable { std::move(handler)(); };
-    };
+    auto initiate
+        = [this](auto handler) { suspended_ = [handler = std::move(handler)]() mutable { std::move(handler)(); }; };
     co_await asio::async_initiate<asio::use_awaitable_t<> const, void()>(std::ref(initiate), asio::use_awaitable);
 }
 
@@ -205,8 +204,7 @@ void call_state::interrupt()
 namespace {
 
 // The whole life of a tool. Takes what it needs by value; it ends when the tool ends.
-task<void> tool_life(
-    std::shared_ptr<call_state> state, protocol::revision revision, std::string name, waiting_call run)
+task<void> tool_life(std::shared_ptr<call_state> state, protocol::revision revision, std::string name, waiting_call run)
 {
     call context(state);
     tool_result result;

@@ -1,11 +1,11 @@
 #include "server/core.hpp"
 
-#include "json/serialize.hpp"
 #include "protocol/logging.hpp"
 #include "protocol/names.hpp"
 #include "runtime/node.hpp"
 #include "server/call_state.hpp"
 #include "server/render.hpp"
+#include "json/serialize.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -172,8 +172,8 @@ runtime::outcome server_core::handle(runtime::incoming const& request)
         // One page holds all tools, so the only cursor there could be is one that we never gave.
         if (request.message.params && request.message.params->contains("cursor"))
             return refuse(request, {protocol::code::invalid_params, "Invalid cursor: it is not from this server", {}});
-        return runtime::instant_answer{protocol::result_response(
-            request.message.id, tool_lists_[static_cast<std::size_t>(request.revision)])};
+        return runtime::instant_answer{
+            protocol::result_response(request.message.id, tool_lists_[static_cast<std::size_t>(request.revision)])};
     }
     if (method == protocol::method::set_level)
         return set_level(request);
@@ -188,19 +188,19 @@ runtime::outcome server_core::set_level(runtime::incoming const& request) const
         return refuse(
             request,
             {protocol::code::invalid_params,
-             "level must be one of debug, info, notice, warning, error, critical, alert, emergency", {}});
-    return runtime::deferred_answer{
-        [&node = request.node, session = request.session, level = static_cast<int>(*level),
-         id = request.message.id](std::move_only_function<void(std::string)> answer) {
-            node.change(
-                session, [level](store::session_record& record) { record.log_level = level; },
-                [id, answer = std::move(answer)](result<void> changed) mutable {
-                    answer(
-                        changed ? protocol::result_response(id, "{}")
-                                : protocol::error_response(
-                                    id, {protocol::code::internal_error, changed.error().message(), {}}));
-                });
-        }};
+             "level must be one of debug, info, notice, warning, error, critical, alert, emergency",
+             {}});
+    return runtime::deferred_answer{[&node = request.node, session = request.session, level = static_cast<int>(*level),
+                                     id = request.message.id](std::move_only_function<void(std::string)> answer) {
+        node.change(
+            session, [level](store::session_record& record) { record.log_level = level; },
+            [id, answer = std::move(answer)](result<void> changed) mutable {
+                answer(
+                    changed ? protocol::result_response(id, "{}")
+                            : protocol::error_response(
+                                  id, {protocol::code::internal_error, changed.error().message(), {}}));
+            });
+    }};
 }
 
 runtime::outcome server_core::call_tool(runtime::incoming const& request) const
@@ -233,8 +233,7 @@ runtime::outcome server_core::call_tool(runtime::incoming const& request) const
         auto const result = guard(request.node.log(), tool.name, [&] { return tool.quick(*arguments); });
         if (!result)
             return bad_arguments(result.error());
-        return runtime::instant_answer{
-            protocol::result_response(message.id, render(*result, request.revision))};
+        return runtime::instant_answer{protocol::result_response(message.id, render(*result, request.revision))};
     }
 
     auto ready = tool.waiting(*arguments);
@@ -250,8 +249,9 @@ runtime::outcome server_core::call_tool(runtime::incoming const& request) const
         if (auto const* given = meta->get_object().if_contains("progressToken"))
             token = protocol::id_text(*given);
     return runtime::start_call{
-        traits, [&node = request.node, revision = request.revision, name = tool.name, token = std::move(token),
-                 run = std::move(*ready)](std::shared_ptr<runtime::call> on) mutable {
+        traits,
+        [&node = request.node, revision = request.revision, name = tool.name, token = std::move(token),
+         run = std::move(*ready)](std::shared_ptr<runtime::call> on) mutable {
             start_tool(node, std::move(on), revision, std::move(name), std::move(token), std::move(run));
         }};
 }

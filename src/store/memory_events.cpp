@@ -248,8 +248,7 @@ void memory_store::append(
     done(std::move(outcome));
 }
 
-void memory_store::read_after(
-    stream_key const& key, std::uint64_t after, read_limit limit, completion<page> done)
+void memory_store::read_after(stream_key const& key, std::uint64_t after, read_limit limit, completion<page> done)
 {
     result<page> outcome = page();
     {
@@ -300,8 +299,7 @@ void memory_store::inspect(stream_key const& key, completion<stream_meta> done)
     done(std::move(outcome));
 }
 
-std::unique_ptr<watch_handle>
-memory_store::watch(stream_key const& key, interest interest, std::function<void()> wake)
+std::unique_ptr<watch_handle> memory_store::watch(stream_key const& key, interest interest, std::function<void()> wake)
 {
     auto entry = std::make_shared<watcher>();
     entry->wake = std::move(wake);

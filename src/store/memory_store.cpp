@@ -247,8 +247,7 @@ void memory_store::send(std::string const& owner, owner_message message, complet
     done({});
 }
 
-std::unique_ptr<watch_handle>
-memory_store::listen(std::string const& owner, std::function<void(owner_message)> deliver)
+std::unique_ptr<watch_handle> memory_store::listen(std::string const& owner, std::function<void(owner_message)> deliver)
 {
     {
         std::lock_guard const lock(owners_mutex_);
@@ -283,8 +282,7 @@ usage memory_store::census() const
                 for (auto const& event : each->pinned)
                     sum.pending += event.sequence > each->reader.sent;
                 if (!each->events.empty() && each->top.sequence > each->reader.sent)
-                    sum.pending += std::min<std::uint64_t>(
-                        each->events.size(), each->top.sequence - each->reader.sent);
+                    sum.pending += std::min<std::uint64_t>(each->events.size(), each->top.sequence - each->reader.sent);
             }
         }
     }

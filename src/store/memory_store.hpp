@@ -44,8 +44,7 @@ public:
     void append(
         stream_key const& key, fence fence, std::vector<event_data> events, bool finish, base::time_point now,
         completion<stream_top> done) override;
-    void
-    read_after(stream_key const& key, std::uint64_t after, read_limit limit, completion<page> done) override;
+    void read_after(stream_key const& key, std::uint64_t after, read_limit limit, completion<page> done) override;
     void inspect(stream_key const& key, completion<stream_meta> done) override;
     [[nodiscard]] std::unique_ptr<watch_handle>
     watch(stream_key const& key, interest interest, std::function<void()> wake) override;
@@ -86,8 +85,8 @@ private:
     result<stream_top> append_locked(
         stripe& in, stream_key const& key, fence fence, std::vector<event_data>& events, bool finish,
         base::time_point now, wakes& to_wake);
-    result<opened_stream> open_locked(
-        stripe& in, stream_key const& key, stream_meta& meta, std::string const& owner, base::time_point now);
+    result<opened_stream>
+    open_locked(stripe& in, stream_key const& key, stream_meta& meta, std::string const& owner, base::time_point now);
 
     limits limits_;
     std::uint64_t epoch_;

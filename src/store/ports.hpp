@@ -62,9 +62,7 @@ public:
         = 0;
 
     /// The kept events after the sequence. A gap is data, not an error. Never a scan.
-    virtual void
-    read_after(stream_key const& key, std::uint64_t after, read_limit limit, completion<page> done)
-        = 0;
+    virtual void read_after(stream_key const& key, std::uint64_t after, read_limit limit, completion<page> done) = 0;
 
     /// What the stream was opened with.
     virtual void inspect(stream_key const& key, completion<stream_meta> done) = 0;
@@ -72,8 +70,7 @@ public:
     /// Wakes after the stream has grown or gone (`growth`), or after its reader has moved (`reader`). A hint.
     enum class interest { growth, reader };
     [[nodiscard]] virtual std::unique_ptr<watch_handle>
-    watch(stream_key const& key, interest interest, std::function<void()> wake)
-        = 0;
+    watch(stream_key const& key, interest interest, std::function<void()> wake) = 0;
 
     /// A follower's position, for flow control and the delivered mark.
     virtual void note_reader(stream_key const& key, reader_mark mark) = 0;
@@ -113,8 +110,7 @@ public:
     /// `errc::not_found` if the owner does not listen.
     virtual void send(std::string const& owner, owner_message message, completion<void> done) = 0;
     [[nodiscard]] virtual std::unique_ptr<watch_handle>
-    listen(std::string const& owner, std::function<void(owner_message)> deliver)
-        = 0;
+    listen(std::string const& owner, std::function<void(owner_message)> deliver) = 0;
 };
 
 /// What the promise of a completed append is worth.

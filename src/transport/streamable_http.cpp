@@ -62,8 +62,7 @@ bool is_json(std::optional<std::string_view> content_type) noexcept
     return content_type && equal_ignoring_case(trim(content_type->substr(0, content_type->find(';'))), json_type);
 }
 
-void refuse(
-    http::exchange& exchange, unsigned status, rpc_error const& error, std::vector<http::field> fields = {})
+void refuse(http::exchange& exchange, unsigned status, rpc_error const& error, std::vector<http::field> fields = {})
 {
     exchange.respond({status, json_type, std::move(fields)}, protocol::error_response("null", error));
 }
@@ -107,7 +106,8 @@ void refuse_follow(http::exchange& exchange, runtime::follow_refusal why)
         return refuse(
             exchange, 409,
             {code::server_error,
-             "Conflict: the standalone stream of this session has a reader, or changes hands too often", {}},
+             "Conflict: the standalone stream of this session has a reader, or changes hands too often",
+             {}},
             {{"Retry-After", retry_after_storm}});
     case refusal::over_budget: return refuse_begin(exchange, make_error_code(errc::too_many_streams));
     case refusal::session_gone: return refuse_unknown_session(exchange);
@@ -155,8 +155,7 @@ public:
         self_ = shared_from_this();
     }
 
-    void write_priming(
-        std::string_view id, std::chrono::milliseconds retry, runtime::priming_style style) override
+    void write_priming(std::string_view id, std::chrono::milliseconds retry, runtime::priming_style style) override
     {
         auto const retry_ms = static_cast<std::uint32_t>(retry.count());
         if (style == runtime::priming_style::empty)
@@ -213,8 +212,7 @@ private:
 
 }
 
-streamable_http::streamable_http(
-    runtime::node& node, runtime::service& service, streamable_http_settings settings)
+streamable_http::streamable_http(runtime::node& node, runtime::service& service, streamable_http_settings settings)
     : node_(node), service_(service), settings_(settings)
 {
 }
@@ -226,8 +224,7 @@ void streamable_http::handle(exchange_ptr exchange)
     case http::method::get: return get(std::move(exchange));
     case http::method::delete_: return remove(std::move(exchange));
     default:
-        return refuse(
-            *exchange, 405, {code::server_error, "Method not allowed.", {}}, {{"Allow", allowed_methods}});
+        return refuse(*exchange, 405, {code::server_error, "Method not allowed.", {}}, {{"Allow", allowed_methods}});
     }
 }
 
@@ -236,8 +233,7 @@ void streamable_http::with_session(exchange_ptr exchange, F then)
 {
     auto const id = exchange->request().header(protocol::header::session);
     if (!id)
-        return refuse(
-            *exchange, 400, {code::server_error, "Bad Request: Mcp-Session-Id header is required", {}});
+        return refuse(*exchange, 400, {code::server_error, "Bad Request: Mcp-Session-Id header is required", {}});
     auto& loop = exchange->loop();
     node_.use(
         anonymous, *id, loop,
@@ -263,12 +259,10 @@ void streamable_http::post(exchange_ptr exchange)
     if (!accepts(accept, json_type) || !accepts(accept, sse_type))
         return refuse(
             *exchange, 406,
-            {code::server_error,
-             "Not Acceptable: Client must accept both application/json and text/event-stream", {}});
+            {code::server_error, "Not Acceptable: Client must accept both application/json and text/event-stream", {}});
     if (!is_json(request.header("Content-Type")))
         return refuse(
-            *exchange, 415,
-            {code::server_error, "Unsupported Media Type: Content-Type must be application/json", {}});
+            *exchange, 415, {code::server_error, "Unsupported Media Type: Content-Type must be application/json", {}});
     auto body = std::make_shared<parsed_body>();
     auto value = protocol::parse_json(request.body(), &body->arena);
     if (!value)
@@ -278,8 +272,7 @@ void streamable_http::post(exchange_ptr exchange)
     if (!message)
         return refuse(*exchange, 400, message.error());
     body->message = std::move(*message);
-    if (body->message.method == protocol::method::initialize
-        && body->message.kind == protocol::message_kind::request)
+    if (body->message.method == protocol::method::initialize && body->message.kind == protocol::message_kind::request)
         return initialize(std::move(exchange), body->message);
     with_session(std::move(exchange), [this, body](exchange_ptr of, runtime::session_use use) {
         dispatch(std::move(of), std::move(use), body->message);
@@ -398,8 +391,7 @@ void streamable_http::open_session(exchange_ptr exchange, std::string id, runtim
     auto const revision = hello.revision;
     node_.open(
         std::move(hello), loop,
-        [this, exchange = std::move(exchange), id = std::move(id),
-         revision](result<runtime::session_use> use) mutable {
+        [this, exchange = std::move(exchange), id = std::move(id), revision](result<runtime::session_use> use) mutable {
             if (!use)
                 return refuse_begin(*exchange, use.error());
             answer_initialize(std::move(exchange), *use, std::move(id), revision);
@@ -423,14 +415,14 @@ void streamable_http::answer_initialize(
 void streamable_http::get(exchange_ptr exchange)
 {
     if (!accepts(exchange->request().header("Accept"), sse_type))
-        return refuse(
-            *exchange, 406, {code::server_error, "Not Acceptable: Client must accept text/event-stream", {}});
+        return refuse(*exchange, 406, {code::server_error, "Not Acceptable: Client must accept text/event-stream", {}});
     auto const cursor = cursor_of(exchange->request());
     if (cursor && !is_event_id_text(*cursor))
         return refuse(
             *exchange, 400,
             {code::server_error,
-             "Bad Request: Last-Event-ID must be at most 64 visible ASCII characters, as this server sent it", {}});
+             "Bad Request: Last-Event-ID must be at most 64 visible ASCII characters, as this server sent it",
+             {}});
     with_session(std::move(exchange), [this](exchange_ptr of, runtime::session_use use) {
         auto& loop = of->loop();
         auto const& request = of->request();

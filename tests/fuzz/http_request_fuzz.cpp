@@ -59,8 +59,8 @@ std::string read(std::string_view bytes, std::string_view cuts)
         if (piece.empty()) {
             if (bytes.empty())
                 break;
-            auto const size =
-                cuts.empty() ? bytes.size() : 1 + static_cast<unsigned char>(cuts[turn++ % cuts.size()]) % 64;
+            auto const size
+                = cuts.empty() ? bytes.size() : 1 + static_cast<unsigned char>(cuts[turn++ % cuts.size()]) % 64;
             piece = bytes.substr(0, size);
             bytes.remove_prefix(piece.size());
         }

@@ -43,8 +43,8 @@ public:
     {
         inner_.touch(key, at, presence);
     }
-    void expired(
-        base::time_point now, std::size_t limit, store::completion<std::vector<store::session_key>> done) override
+    void
+    expired(base::time_point now, std::size_t limit, store::completion<std::vector<store::session_key>> done) override
     {
         inner_.expired(now, limit, std::move(done));
     }
@@ -97,18 +97,15 @@ public:
     }
     void sweep(base::time_point now) override { inner_.sweep(now); }
     void renew(std::string const& owner, base::time_point until) override { inner_.renew(owner, until); }
-    void lapsed(
-        base::time_point now, std::size_t limit, store::completion<std::vector<store::call_ref>> done) override
+    void lapsed(base::time_point now, std::size_t limit, store::completion<std::vector<store::call_ref>> done) override
     {
         inner_.lapsed(now, limit, later(std::move(done)));
     }
-    void
-    claim(store::stream_key const& key, std::string const& owner, store::completion<store::fence> done) override
+    void claim(store::stream_key const& key, std::string const& owner, store::completion<store::fence> done) override
     {
         inner_.claim(key, owner, later(std::move(done)));
     }
-    void find(
-        store::session_key const& key, std::string_view label, store::completion<store::call_ref> done) override
+    void find(store::session_key const& key, std::string_view label, store::completion<store::call_ref> done) override
     {
         inner_.find(key, label, later(std::move(done)));
     }
@@ -116,8 +113,7 @@ public:
     {
         inner_.running(key, later(std::move(done)));
     }
-    void
-    send(std::string const& owner, store::owner_message message, store::completion<void> done) override
+    void send(std::string const& owner, store::owner_message message, store::completion<void> done) override
     {
         inner_.send(owner, std::move(message), later(std::move(done)));
     }

@@ -204,7 +204,8 @@ void world::use(session& of, sim_loop& loop, std::move_only_function<void(runtim
     ++of.requests;
     scheduler_.on(loop, [&] {
         node_->use(
-            of.principal, of.id, loop, [this, &of, was_deleted, then = std::move(then)](result<runtime::session_use> use) mutable {
+            of.principal, of.id, loop,
+            [this, &of, was_deleted, then = std::move(then)](result<runtime::session_use> use) mutable {
                 --of.requests;
                 if (use) {
                     require(!was_deleted, "a deleted session was served");
@@ -222,7 +223,9 @@ void world::use(session& of, sim_loop& loop, std::move_only_function<void(runtim
                         "a session expired before its time, {} ms after it was last active",
                         (scheduler_.now() - of.last_active) / 1ms));
                 for (auto const& each : connections_)
-                    require(each->of != &of || each->wire->is_over() || each->wire->is_cut(), "a session with an open connection expired");
+                    require(
+                        each->of != &of || each->wire->is_over() || each->wire->is_cut(),
+                        "a session with an open connection expired");
                 for (auto const& each : calls_)
                     require(each->of != &of || each->runs->on->is_ended(), "a session with a running call expired");
                 of.is_gone = true;
@@ -293,7 +296,8 @@ void world::begin_call()
                 line->of = of;
                 line->which = fresh.get();
                 line->knows_position = true;
-                fresh->runs = std::make_shared<tool>(begun->call, steps, answer_bytes, fmt::format("c{}", calls_.size()));
+                fresh->runs
+                    = std::make_shared<tool>(begun->call, steps, answer_bytes, fmt::format("c{}", calls_.size()));
                 begun->call->on_interrupt([weak = std::weak_ptr(fresh->runs)] {
                     if (auto const running = weak.lock())
                         running->is_stopped = true;
@@ -546,9 +550,8 @@ void world::saw(connection& on, http::sse_event const& event)
     if (!on.knows_position) { // an old client without priming
         on.knows_position = true;
         auto const from = event.data.find(R"("from":)");
-        on.position = event.data.contains(R"("logger":"resumability")")
-            ? std::stoull(event.data.substr(from + 7)) - 1
-            : at->sequence - 1;
+        on.position = event.data.contains(R"("logger":"resumability")") ? std::stoull(event.data.substr(from + 7)) - 1
+                                                                        : at->sequence - 1;
         require(on.position <= on.of->seen, "a plain GET began after events that were never received");
     }
     note(at->stream);
@@ -557,7 +560,8 @@ void world::saw(connection& on, http::sse_event const& event)
     if (event.data.contains(R"("logger":"resumability")")) {
         require(!has_wide_retention_, "a gap where nothing was trimmed");
         require(
-            event.data.contains(fmt::format(R"("missed":{},"from":{},"to":{})", at->sequence - on.position, on.position + 1, at->sequence)),
+            event.data.contains(fmt::format(
+                R"("missed":{},"from":{},"to":{})", at->sequence - on.position, on.position + 1, at->sequence)),
             "a gap notice that does not fit: " + event.data);
         require(at->sequence <= log.size(), "a gap beyond the log");
     } else {
@@ -676,11 +680,11 @@ void world::check_always()
     auto const& limits = settings_.limits;
     require(used.sessions <= limits.sessions, "more sessions than allowed");
     require(used.bytes <= limits.bytes_total + store::limits::reserve(limits.bytes_total), "more bytes than allowed");
-    require(
-        used.streams <= used.sessions * (limits.streams_per_session + 1), "more streams than allowed");
+    require(used.streams <= used.sessions * (limits.streams_per_session + 1), "more streams than allowed");
     for (auto const& each : connections_)
         require(
-            each->wire->most_staged() <= 2 * settings_.follower.page.bytes + limits.event_bytes + 200 * settings_.follower.page.events + 1000,
+            each->wire->most_staged()
+                <= 2 * settings_.follower.page.bytes + limits.event_bytes + 200 * settings_.follower.page.events + 1000,
             "a connection buffers more than a page");
 }
 

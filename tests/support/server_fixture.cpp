@@ -212,22 +212,27 @@ void Server::stop()
     host_.reset();
 }
 
+void Server::probe()
+{
+    // The probe's connection ends when the clock passes its idle time.
+    for (int attempt = 0; attempt < 3; ++attempt) {
+        if (!probe_)
+            probe_.emplace(port());
+        if (probe_->ask("GET", "/healthz", {}).status == 200)
+            return;
+        probe_.reset();
+    }
+}
+
 void Server::settle()
 {
-    for (int round = 0; round < settle_rounds; ++round) {
-        // The probe's connection ends when the clock passes its idle time.
-        for (int attempt = 0; attempt < 3; ++attempt) {
-            if (!probe_)
-                probe_.emplace(port());
-            if (probe_->ask("GET", "/healthz", {}).status == 200)
-                break;
-            probe_.reset();
-        }
-    }
+    for (int round = 0; round < settle_rounds; ++round)
+        probe();
 }
 
 void Server::advance(base::duration by)
 {
+    probe(); // what the server has begun, it has begun before the clock moves
     clock_.advance(by);
     host().poke();
     settle();

@@ -143,6 +143,9 @@ protected:
     bool checks_balance_ = true;
 
 private:
+    /// One round trip through the loop.
+    void probe();
+
     std::unique_ptr<app::host> host_;
     base::system_random random_;
     std::optional<http_client> probe_;

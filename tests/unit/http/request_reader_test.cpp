@@ -369,9 +369,8 @@ TEST(RequestReader, LimitsTheHead)
     reader_limits limits;
     limits.header_bytes = 100;
     std::string const start = "GET / HTTP/1.1\r\nHost: a\r\nX: ";
-    auto const sized = [&](std::size_t bytes) {
-        return start + std::string(bytes - start.size() - 4, 'x') + "\r\n\r\n";
-    };
+    auto const sized
+        = [&](std::size_t bytes) { return start + std::string(bytes - start.size() - 4, 'x') + "\r\n\r\n"; };
     EXPECT_EQ(read(sized(100), limits).where, state::complete);
     EXPECT_EQ(status_of(sized(101), limits), 431u);
     EXPECT_EQ(status_of(std::string(101, 'A'), limits), 431u);

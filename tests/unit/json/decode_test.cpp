@@ -268,16 +268,14 @@ TEST(Decode, ShortensLongNamesOfTheCallerAtACharacter)
     json::object counts;
     counts["a" + std::string(1000, 'b')] = "x";
     EXPECT_EQ(
-        belay::decode<escaped>(json::value{{"counts", counts}}).error().path,
-        "/counts/a" + std::string(63, 'b') + "…");
+        belay::decode<escaped>(json::value{{"counts", counts}}).error().path, "/counts/a" + std::string(63, 'b') + "…");
     std::string umlauts = "a";
     for (int i = 0; i < 100; ++i)
         umlauts += "ü";
     counts.clear();
     counts[umlauts] = "x";
     EXPECT_EQ(
-        belay::decode<escaped>(json::value{{"counts", counts}}).error().path,
-        "/counts/" + umlauts.substr(0, 63) + "…");
+        belay::decode<escaped>(json::value{{"counts", counts}}).error().path, "/counts/" + umlauts.substr(0, 63) + "…");
 }
 
 TEST(Decode, NeverShowsTheValue)
@@ -298,8 +296,7 @@ TEST(Decode, ReadsAnObjectThatIsNotInsideAValue)
     EXPECT_EQ(belay::decode<place>(in)->city, "Bern");
     EXPECT_EQ((belay::decode<std::map<std::string, std::string>>(in)->at("city")), "Bern");
     EXPECT_EQ(belay::decode<place>(json::object()).error().text(), "/city: required");
-    EXPECT_EQ(
-        (belay::decode<std::map<std::string, int>>(in).error().text()), "/city: expected integer");
+    EXPECT_EQ((belay::decode<std::map<std::string, int>>(in).error().text()), "/city: expected integer");
 }
 
 TEST(Decode, SharesNoMemoryWithTheValue)
@@ -338,9 +335,10 @@ TEST(Decode, TakesAnyValueIncludingNull)
 
 TEST(Decode, NeverThrowsWhateverTheMembersAre)
 {
-    char const* const values[] = {"null", "true",  "0",     "-1",  "18446744073709551615", "1e308", "-1e308", "0.1",
-                                  "\"\"", "\"x\"", "[]",    "{}",  "[null]",               "[[]]",  "[{}]",   "[true]",
-                                  "{\"a\":null}",  "{\"a\":[]}",   "{\"a\":{}}",           "{\"a\":1}"};
+    char const* const values[] = {"null",   "true",         "0",          "-1",         "18446744073709551615",
+                                  "1e308",  "-1e308",       "0.1",        "\"\"",       "\"x\"",
+                                  "[]",     "{}",           "[null]",     "[[]]",       "[{}]",
+                                  "[true]", "{\"a\":null}", "{\"a\":[]}", "{\"a\":{}}", "{\"a\":1}"};
     auto const good = belay::encode(everything{}).as_object();
     for (char const* const text : values) {
         EXPECT_NO_THROW(static_cast<void>(error_of<everything>(text)));

@@ -137,8 +137,9 @@ TEST(Encode, MakesWhatDecodeReadsForEmptyAndNestedStructs)
 
 TEST(Encode, KeepsEveryFloat)
 {
-    for (float const value : {0.1F, 1.0F / 3, std::numeric_limits<float>::min(), std::numeric_limits<float>::max(),
-                              std::numeric_limits<float>::denorm_min(), -0.0F, 123456.789F})
+    for (float const value :
+         {0.1F, 1.0F / 3, std::numeric_limits<float>::min(), std::numeric_limits<float>::max(),
+          std::numeric_limits<float>::denorm_min(), -0.0F, 123456.789F})
         EXPECT_EQ(read<float>(text_of(value)), value);
 }
 

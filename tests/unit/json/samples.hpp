@@ -81,8 +81,7 @@ struct play_args {
 
     friend bool operator==(play_args const&, play_args const&) = default;
 };
-BOOST_DESCRIBE_STRUCT(
-    play_args, (), (duration, volume, steps, speed, loop, title, loudness, marks, seed, tries))
+BOOST_DESCRIBE_STRUCT(play_args, (), (duration, volume, steps, speed, loop, title, loudness, marks, seed, tries))
 
 struct everything {
     bool flag = false;
@@ -161,10 +160,8 @@ struct bounded {
     std::int8_t tiny = 0;
 
     static constexpr belay::field docs[] = {
-        belay::field("at_least").minimum(-3),
-        belay::field("at_most").maximum(2.5),
-        belay::field("few").maximum(10),
-        belay::field("huge").range(1, std::numeric_limits<std::uint64_t>::max()),
+        belay::field("at_least").minimum(-3), belay::field("at_most").maximum(2.5),
+        belay::field("few").maximum(10),      belay::field("huge").range(1, std::numeric_limits<std::uint64_t>::max()),
         belay::field("tiny").minimum(-1000),
     };
 };
@@ -175,13 +172,21 @@ struct library {
 };
 BOOST_DESCRIBE_STRUCT(library, (), (docs))
 
-struct level_4 { int leaf = 0; };
+struct level_4 {
+    int leaf = 0;
+};
 BOOST_DESCRIBE_STRUCT(level_4, (), (leaf))
-struct level_3 { std::vector<level_4> four; };
+struct level_3 {
+    std::vector<level_4> four;
+};
 BOOST_DESCRIBE_STRUCT(level_3, (), (four))
-struct level_2 { std::map<std::string, level_3> three; };
+struct level_2 {
+    std::map<std::string, level_3> three;
+};
 BOOST_DESCRIBE_STRUCT(level_2, (), (three))
-struct level_1 { std::optional<level_2> two; };
+struct level_1 {
+    std::optional<level_2> two;
+};
 BOOST_DESCRIBE_STRUCT(level_1, (), (two))
 
 struct tree {

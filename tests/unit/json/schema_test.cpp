@@ -160,8 +160,7 @@ TEST(Schema, UsesTheNotesOfABaseIfTheStructHasNone)
 TEST(Schema, LeavesOutMembersThatAreNotPublic)
 {
     EXPECT_EQ(
-        schema_text<guarded>(),
-        R"({"type":"object","properties":{"open":{"type":"integer"}},"required":["open"]})");
+        schema_text<guarded>(), R"({"type":"object","properties":{"open":{"type":"integer"}},"required":["open"]})");
 }
 
 TEST(Schema, TakesAMemberCalledDocsForAMember)
