@@ -55,9 +55,8 @@ TEST_F(AcceptanceIsolation, AS35_Origin)
 {
     start();
     auto const session = open_session();
-    auto const with_origin = [&](std::string const& origin) {
-        return post_plain(hello(), {{"Origin", origin}}).status;
-    };
+    auto const with_origin
+        = [&](std::string const& origin) { return post_plain(hello(), {{"Origin", origin}}).status; };
     for (auto const* foreign :
          {"https://evil.example", "http://localhost.evil.example", "null", "http://127.0.0.1.evil.example:3000",
           "http://user@localhost", "file://", "http://192.168.1.1"})
@@ -112,7 +111,9 @@ TEST_F(AcceptanceIsolation, AS36_DuplicateIdsInFlight)
     auto const session = open_session();
     auto a = open_post(session, tool_call("1", "utility-notifications", utility_arguments("A", 3, 1000)));
     auto b = open_post(session, tool_call("1", "utility-notifications", utility_arguments("B", 2, 500)));
-    EXPECT_EQ(text_at(post(session, tool_call("1", "echo", R"({"message":"C"})")).json(), "result/content/0/text"), "Echo: C");
+    EXPECT_EQ(
+        text_at(post(session, tool_call("1", "echo", R"({"message":"C"})")).json(), "result/content/0/text"),
+        "Echo: C");
     auto const from_a = read_to_end(a);
     auto const from_b = read_to_end(b);
     EXPECT_EQ(from_a.logs(), utility_texts("A", 3, 1000));
@@ -189,12 +190,14 @@ TEST_F(AcceptanceIsolation, AS38_Cors)
     std::string const origin = "http://localhost:5173";
     auto const preflight = ask(
         "OPTIONS", "/mcp",
-        {{"Origin", origin}, {"Access-Control-Request-Method", "POST"},
+        {{"Origin", origin},
+         {"Access-Control-Request-Method", "POST"},
          {"Access-Control-Request-Headers", "content-type,mcp-session-id,mcp-protocol-version,last-event-id"}});
     EXPECT_EQ(preflight.status / 100, 2u);
     EXPECT_EQ(preflight.header("Access-Control-Allow-Origin").value_or(""), origin);
     auto allowed = preflight.header("Access-Control-Allow-Headers").value_or("");
-    std::ranges::transform(allowed, allowed.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::ranges::transform(
+        allowed, allowed.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     for (auto const* name :
          {"mcp-session-id", "mcp-protocol-version", "last-event-id", "authorization", "content-type", "mcp-method",
           "mcp-name"})
@@ -221,8 +224,8 @@ TEST_F(AcceptanceIsolation, AS38_Cors)
     expect_readable(get(session, "nonsense", {{"Origin", origin}}).head()); // 400
     expect_readable(post({"gone", ""}, rpc("1", "ping"), {{"Origin", origin}})); // 404
     // A page that may not connect gets nothing to read.
-    auto const foreign = ask(
-        "OPTIONS", "/mcp", {{"Origin", "https://evil.example"}, {"Access-Control-Request-Method", "POST"}});
+    auto const foreign
+        = ask("OPTIONS", "/mcp", {{"Origin", "https://evil.example"}, {"Access-Control-Request-Method", "POST"}});
     EXPECT_FALSE(foreign.header("Access-Control-Allow-Origin"));
 }
 

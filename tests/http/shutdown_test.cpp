@@ -17,8 +17,7 @@ protected:
     }
     http_client begin_utility(client_session const& session, double seconds)
     {
-        return open_post(
-            session, tool_call("1", "utility-notifications", utility_arguments("t", seconds, 1000)));
+        return open_post(session, tool_call("1", "utility-notifications", utility_arguments("t", seconds, 1000)));
     }
     /// To the end, when the server no longer answers the probe that tells that it has settled.
     static seen drain(http_client& stream)

@@ -297,8 +297,8 @@ http_response http_client::read_response()
     return whole;
 }
 
-http_response http_client::ask(
-    std::string_view method, std::string_view target, header_list const& headers, std::string_view body)
+http_response
+http_client::ask(std::string_view method, std::string_view target, header_list const& headers, std::string_view body)
 {
     send_request(method, target, headers, body);
     return read_response();

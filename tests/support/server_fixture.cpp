@@ -99,8 +99,7 @@ bool is_priming(http::sse_event const& event)
 bool is_response(http::sse_event const& event)
 {
     auto const message = message_of(event);
-    return message.is_object()
-        && (message.get_object().contains("result") || message.get_object().contains("error"));
+    return message.is_object() && (message.get_object().contains("result") || message.get_object().contains("error"));
 }
 
 std::optional<std::int64_t> missed_of(http::sse_event const& event)
@@ -342,8 +341,7 @@ http_response Server::post_plain(std::string_view body, header_list headers)
     return connect().ask("POST", "/mcp", post_headers(std::move(headers)), body);
 }
 
-http_response
-Server::ask(std::string_view method, std::string_view target, header_list headers, std::string_view body)
+http_response Server::ask(std::string_view method, std::string_view target, header_list headers, std::string_view body)
 {
     return connect().ask(method, target, headers, body);
 }
@@ -381,8 +379,7 @@ bool Server::is_alive(client_session const& session)
 
 std::string Server::echo(client_session const& session, std::string const& text)
 {
-    auto const answer
-        = post(session, tool_call("\"echo\"", "echo", json::serialize(json::object{{"message", text}})));
+    auto const answer = post(session, tool_call("\"echo\"", "echo", json::serialize(json::object{{"message", text}})));
     return answer.status == 200 ? text_at(answer.json(), "result/content/0/text") : std::string();
 }
 
@@ -395,8 +392,8 @@ void Server::append_standalone(client_session const& session, std::string_view t
         ASSERT_TRUE(record);
         stream = (*record)->standalone;
     });
-    auto payload = std::make_shared<std::string const>(notification(
-        "notifications/message", fmt::format(R"({{"level":"info","logger":"test","data":"{}"}})", text)));
+    auto payload = std::make_shared<std::string const>(
+        notification("notifications/message", fmt::format(R"({{"level":"info","logger":"test","data":"{}"}})", text)));
     host().store().append(
         {key, stream}, 0, {{std::move(payload), store::event_kind::ordinary}}, false, clock_.now(),
         [](result<store::stream_top> top) { ASSERT_TRUE(top); });
@@ -416,7 +413,7 @@ bool Server::is_balanced()
     auto const census = host().store().census();
     return appended()
         == delivered() + static_cast<double>(census.pending) + metrics.events_trimmed_undelivered.Value()
-            + metrics.events_ended_undelivered.Value();
+        + metrics.events_ended_undelivered.Value();
 }
 
 }

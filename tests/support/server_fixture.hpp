@@ -80,7 +80,11 @@ protected:
     /// Ends running calls first.
     void stop();
     /// Destroys the host as it is.
-    void drop() { probe_.reset(); host_.reset(); }
+    void drop()
+    {
+        probe_.reset();
+        host_.reset();
+    }
     [[nodiscard]] app::host& host() { return *host_; }
     [[nodiscard]] std::uint16_t port() { return port_; }
     [[nodiscard]] http_client connect() { return http_client(port()); }
@@ -100,8 +104,7 @@ protected:
     std::optional<http::sse_event> next(http_client& stream, base::duration step = 100ms);
     /// Reads into `into` until it holds, or the stream ends.
     void read_until(
-        http_client& stream, seen& into, std::function<bool(seen const&)> const& holds,
-        base::duration step = 100ms);
+        http_client& stream, seen& into, std::function<bool(seen const&)> const& holds, base::duration step = 100ms);
     /// Everything to the stream's end, with the clock moving. Fails the test if it does not end properly.
     seen read_to_end(http_client& stream, base::duration step = 100ms);
 
@@ -112,7 +115,8 @@ protected:
     /// One POST on a connection of its own, answered in full.
     http_response post(client_session const& session, std::string_view body, header_list more = {});
     http_response post_plain(std::string_view body, header_list headers = {});
-    http_response ask(std::string_view method, std::string_view target, header_list headers = {}, std::string_view body = {});
+    http_response
+    ask(std::string_view method, std::string_view target, header_list headers = {}, std::string_view body = {});
     /// One POST, of whose answer the head is read.
     http_client open_post(client_session const& session, std::string_view body, header_list more = {});
     /// One GET, of whose answer the head is read.
