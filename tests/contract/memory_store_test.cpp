@@ -166,8 +166,7 @@ TEST(MemoryStore, AccountsForEveryEvent)
         auto now = start;
         std::size_t appended = 0;
         struct call {
-            fence fence;
-            bool is_finished = false;
+            store::fence fence;
         };
         std::map<std::pair<std::uint64_t, stream_id>, call> calls;
         std::uint64_t next_stream = 1;

@@ -118,7 +118,7 @@ protected:
     result<opened_stream> try_open(stream_key const& key, std::string label = "1", std::string const& owner = "node/1")
     {
         return await<opened_stream>([&](auto done) {
-            store().open(key, {stream_kind::request, "2025-11-25", label, }, owner, now_, std::move(done));
+            store().open(key, {stream_kind::request, "2025-11-25", label}, owner, now_, std::move(done));
         });
     }
     fence opened(stream_key const& key, std::string label = "1", std::string const& owner = "node/1")

@@ -254,6 +254,35 @@ TEST_F(Limits, CallDuration)
     EXPECT_EQ(metric(R"(belay_calls_ended_total{reason="timed_out"})"), 2);
 }
 
+TEST_F(Limits, ATimeWithoutCaller)
+{
+    auto const body = [](call& call) -> task<std::string> {
+        co_await call.sleep(1h);
+        co_return std::string("never");
+    };
+    server_.tool("patient", body);
+    server_.tool("sociable", body).cancel_when_orphaned(30s);
+    EXPECT_THROW(server_.tool("quick", [] { return std::string(); }).cancel_when_orphaned(1s), std::invalid_argument);
+    start();
+    auto const session = open_session();
+    auto patient = open_post(session, tool_call("1", "patient"));
+    auto sociable = open_post(session, tool_call("2", "sociable"));
+    seen before;
+    read_until(sociable, before, [](seen const& so_far) { return !so_far.primings.empty(); });
+    advance_in_steps(2min, 10s);
+    EXPECT_EQ(host().node().running_calls(), 2u) << "a caller that is there may wait";
+    patient.close();
+    sociable.close();
+    settle();
+    advance_in_steps(20s, 10s);
+    EXPECT_EQ(host().node().running_calls(), 2u);
+    advance_in_steps(20s, 10s);
+    EXPECT_EQ(host().node().running_calls(), 1u);
+    auto back = get(session, before.cursor);
+    ASSERT_EQ(back.head().status, 200u);
+    EXPECT_EQ(at(read_to_end(back).response(), "error/data/reason"), "cancelled");
+}
+
 TEST_F(Limits, BrowsersGetFourConnections)
 {
     start();

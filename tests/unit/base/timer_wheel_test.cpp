@@ -392,8 +392,9 @@ TEST_P(TimerWheelModel, DoesAsTheModelDoes)
         auto const first = earliest();
         auto const deadline = wheel.next_deadline();
         ASSERT_EQ(first.has_value(), deadline.has_value()) << "step " << step;
-        if (first)
+        if (first) {
             ASSERT_LE(*deadline, std::max<time_point>(std::chrono::ceil<milliseconds>(*first), clock.now())) << "step " << step;
+        }
         for (auto const& [name, each] : model)
             ASSERT_EQ(each.real->is_armed(), each.due.has_value()) << "step " << step;
     }
@@ -458,8 +459,9 @@ TEST_P(TimerWheelModel, SurvivesFunctionsThatMeddle)
         if (rounds <= 10)
             for (auto const& each : slots) {
                 ASSERT_EQ(each.real->is_armed(), each.due.has_value());
-                if (each.due)
+                if (each.due) {
                     ASSERT_GT(std::chrono::ceil<milliseconds>(*each.due), clock.now());
+                }
             }
         arm(slots[random.below(count)]);
     }

@@ -44,7 +44,7 @@ TEST(Revision, IsListedForErrorMessages)
 }
 
 struct features {
-    revision revision;
+    revision of;
     bool empty_priming;
     bool bad_arguments_as_result;
     bool structured_content;
@@ -58,10 +58,10 @@ TEST(Revision, DecidesWhatAClientUnderstands)
              features{revision::r2025_06_18, false, false, true},
              features{revision::r2025_11_25, true, true, true},
          }) {
-        EXPECT_EQ(takes_empty_priming(each.revision), each.empty_priming) << to_string(each.revision);
-        EXPECT_EQ(reports_bad_arguments_as_result(each.revision), each.bad_arguments_as_result)
-            << to_string(each.revision);
-        EXPECT_EQ(has_structured_content(each.revision), each.structured_content) << to_string(each.revision);
+        EXPECT_EQ(takes_empty_priming(each.of), each.empty_priming) << to_string(each.of);
+        EXPECT_EQ(reports_bad_arguments_as_result(each.of), each.bad_arguments_as_result)
+            << to_string(each.of);
+        EXPECT_EQ(has_structured_content(each.of), each.structured_content) << to_string(each.of);
     }
 }
 
