@@ -12,6 +12,7 @@ session::attach(attach_request const& request, base::time_point now, std::functi
     if (is_ended_)
         return refuse(attach_verdict::ended);
     attach_decision decision;
+    bool is_counted = false;
     auto const current = std::ranges::find_if(
         attached_, [&](attachment const& each) { return each.stream == request.stream && !each.is_leaving; });
     if (current != attached_.end()) {
@@ -21,7 +22,7 @@ session::attach(attach_request const& request, base::time_point now, std::functi
             std::erase_if(takeovers_, [&](base::time_point at) { return at + takeover_window <= now; });
             if (takeovers_.size() >= takeovers_per_window)
                 return refuse(attach_verdict::conflict);
-            takeovers_.push_back(now);
+            is_counted = true;
         }
         decision.displaced = current->connection;
         current->is_leaving = true;
@@ -33,14 +34,15 @@ session::attach(attach_request const& request, base::time_point now, std::functi
         auto const oldest = std::ranges::find_if(attached_, [](attachment const& each) {
             return !each.is_leaving && each.can_return && each.kind == store::stream_kind::request;
         });
-        if (oldest == attached_.end()) {
-            if (current != attached_.end())
-                current->is_leaving = false;
+        if (oldest != attached_.end()) {
+            oldest->is_leaving = true;
+            decision.closed = oldest->connection;
+        } else if (request.is_new_call) {
             return refuse(attach_verdict::over_budget);
         }
-        oldest->is_leaving = true;
-        decision.closed = oldest->connection;
     }
+    if (is_counted)
+        takeovers_.push_back(now);
     attached_.push_back({request.connection, request.stream, request.kind, request.can_return, false});
     note_activity(now);
     return decision;

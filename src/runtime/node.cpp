@@ -81,8 +81,8 @@ void node::begin_call(
         return random_.next();
     }();
     // The connection first: a caller over its budget is told before anything exists.
-    auto attached
-        = attach(session, loop, stream, store::stream_kind::request, {0, false}, request.revision, request.has_origin);
+    auto attached = attach(
+        session, loop, stream, store::stream_kind::request, {0, false}, request.revision, request.has_origin, true);
     if (!attached)
         return done(
             failure(attached.error() == follow_refusal::session_gone ? errc::not_found : errc::too_many_streams));

@@ -170,7 +170,8 @@ private:
 
     std::expected<std::shared_ptr<following>, follow_refusal> attach(
         std::shared_ptr<live_session> const& session, base::loop& loop, store::stream_id stream,
-        store::stream_kind kind, start_position from, protocol::revision revision, bool has_origin);
+        store::stream_kind kind, start_position from, protocol::revision revision, bool has_origin,
+        bool is_new_call = false);
     void detached(live_session& session, following& gone, base::time_point now);
     [[nodiscard]] bool add_call(live_session& session, std::shared_ptr<call> const& fresh, base::time_point now);
     void call_done(live_session& session, call& gone, base::time_point now);

@@ -18,7 +18,7 @@ priming_style node::style_of(protocol::revision revision) const noexcept
 
 std::expected<std::shared_ptr<following>, follow_refusal> node::attach(
     std::shared_ptr<live_session> const& session, base::loop& loop, store::stream_id stream, store::stream_kind kind,
-    start_position from, protocol::revision revision, bool has_origin)
+    start_position from, protocol::revision revision, bool has_origin, bool is_new_call)
 {
     auto const now = loop.now();
     auto const style = style_of(revision);
@@ -27,6 +27,7 @@ std::expected<std::shared_ptr<following>, follow_refusal> node::attach(
     request.stream = stream;
     request.kind = kind;
     request.can_return = style != priming_style::none || from.sequence.value_or(0) > 0;
+    request.is_new_call = is_new_call;
     request.budget = has_origin ? settings_.open_with_origin : settings_.open_without_origin;
     request.policy = settings_.standalone;
 

@@ -249,13 +249,16 @@ void memory_store::send(std::string const& owner, owner_message message, complet
 
 std::unique_ptr<watch_handle> memory_store::listen(std::string const& owner, std::function<void(owner_message)> deliver)
 {
+    auto const mailbox = std::make_shared<std::function<void(owner_message)>>(std::move(deliver));
     {
         std::lock_guard const lock(owners_mutex_);
-        owners_[owner].mailbox = std::make_shared<std::function<void(owner_message)>>(std::move(deliver));
+        owners_[owner].mailbox = mailbox;
     }
-    return std::make_unique<unwatch>([this, owner] {
+    return std::make_unique<unwatch>([this, owner, mailbox] {
         std::lock_guard const lock(owners_mutex_);
-        owners_[owner].mailbox.reset();
+        auto& current = owners_[owner].mailbox;
+        if (current == mailbox) // not that of a later listener
+            current.reset();
     });
 }
 

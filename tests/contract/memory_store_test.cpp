@@ -191,7 +191,10 @@ TEST(MemoryStore, AccountsForEveryEvent)
                 });
                 ++next_stream;
                 break;
-            case 1: case 2: case 3: case 4: {
+            case 1:
+            case 2:
+            case 3:
+            case 4: {
                 auto const [key, owner] = pick();
                 std::vector<event_data> events;
                 for (auto left = 1 + random.below(4); left > 0; --left)
@@ -206,7 +209,9 @@ TEST(MemoryStore, AccountsForEveryEvent)
                 });
                 break;
             }
-            case 5: case 6: case 7: {
+            case 5:
+            case 6:
+            case 7: {
                 auto const key = pick().first;
                 std::uint64_t sent = 0;
                 store.reader(key, [&](auto const& mark) { sent = mark ? mark->sent : 0; });
@@ -217,9 +222,7 @@ TEST(MemoryStore, AccountsForEveryEvent)
                     one.leave();
                 break;
             }
-            case 8:
-                store.sweep(now);
-                break;
+            case 8: store.sweep(now); break;
             default:
                 if (random.below(10) == 0) {
                     store.end(session, [](auto const&) {});
@@ -261,8 +264,8 @@ TEST(MemoryStore, TakesAppendsOfSeveralThreadsToOneStream)
         writers.emplace_back([&store, &key, i] {
             for (int n = 0; n < appends_each; ++n)
                 store.append(
-                    key, 0, {{std::make_shared<std::string const>(std::to_string(i) + ' ' + std::to_string(n))}},
-                    false, start, [](auto const& top) { EXPECT_TRUE(top); });
+                    key, 0, {{std::make_shared<std::string const>(std::to_string(i) + ' ' + std::to_string(n))}}, false,
+                    start, [](auto const& top) { EXPECT_TRUE(top); });
         });
     // A reader beside them sees every sequence once and in order, and each writer's events in its order.
     std::uint64_t at = 0;
@@ -318,9 +321,8 @@ TEST(MemoryStore, ServesSessionsOfSeveralThreadsBesideEachOther)
                 std::atomic<int> woken{0};
                 auto const handle = store.watch(key, event_store::interest::growth, [&] { ++woken; });
                 for (int i = 0; i < 20; ++i)
-                    store.append(key, fence, {{text_of(10)}}, i == 19, start, [](auto const& top) {
-                        EXPECT_TRUE(top);
-                    });
+                    store.append(
+                        key, fence, {{text_of(10)}}, i == 19, start, [](auto const& top) { EXPECT_TRUE(top); });
                 EXPECT_EQ(woken, 20);
                 store.touch(session, start, presence::idle);
                 store.find(session, "1", [](auto const&) {});

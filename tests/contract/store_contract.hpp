@@ -104,11 +104,13 @@ protected:
     }
     result<std::shared_ptr<session_record const>> update(session_record const& record)
     {
-        return await<std::shared_ptr<session_record const>>([&](auto done) { store().update(record, std::move(done)); });
+        return await<std::shared_ptr<session_record const>>(
+            [&](auto done) { store().update(record, std::move(done)); });
     }
     std::vector<session_key> expired(std::size_t limit = 100)
     {
-        return await<std::vector<session_key>>([&](auto done) { store().expired(now_, limit, std::move(done)); }).value();
+        return await<std::vector<session_key>>([&](auto done) { store().expired(now_, limit, std::move(done)); })
+            .value();
     }
     result<void> end(session_key const& key)
     {
@@ -548,8 +550,8 @@ TEST_P(StoreContract, PagesThroughPinnedResponses)
 {
     limit_.events_per_stream = 2;
     stream_key const key{made(), 1};
-    ASSERT_TRUE(append(
-        key, opened(key), {response("a"), event("b"), response("c"), event("d"), event("e"), event("f")}));
+    ASSERT_TRUE(
+        append(key, opened(key), {response("a"), event("b"), response("c"), event("d"), event("e"), event("f")}));
     EXPECT_EQ(sequences(read(key, 0, {2, 1000})), (numbers{1, 3}));
     EXPECT_EQ(sequences(read(key, 1, {2, 1000})), (numbers{3, 5}));
     EXPECT_EQ(sequences(read(key, 3, {2, 1000})), (numbers{5, 6}));
@@ -817,8 +819,8 @@ TEST_P(StoreContract, ShowsTheEventToTheOneItWakes)
     stream_key const key{made(), 1};
     auto const fence = opened(key);
     bool was_there = false;
-    auto const handle = store().watch(
-        key, event_store::interest::growth, [&] { was_there = read(key)->state.top.sequence == 1; });
+    auto const handle
+        = store().watch(key, event_store::interest::growth, [&] { was_there = read(key)->state.top.sequence == 1; });
     ASSERT_TRUE(append(key, fence, {event("a")}));
     GetParam().wait([&] { return was_there; });
     EXPECT_TRUE(was_there);

@@ -300,15 +300,14 @@ TEST_F(Settings, TakeTablesNumbersFlagsAndLists)
 {
     settings into;
     settings_table const table(into);
-    ASSERT_TRUE(table.load_file(file(
-        "threads = 3\n"
-        "accept_stale_initialize = true\n"
-        "allow_host = [\"a.example\", \"b.example:8080\"]\n"
-        "[session]\n"
-        "max = 5\n"
-        "idle_timeout = \"2m\"\n"
-        "[http]\n"
-        "max_body = 1000\n")));
+    ASSERT_TRUE(table.load_file(file("threads = 3\n"
+                                     "accept_stale_initialize = true\n"
+                                     "allow_host = [\"a.example\", \"b.example:8080\"]\n"
+                                     "[session]\n"
+                                     "max = 5\n"
+                                     "idle_timeout = \"2m\"\n"
+                                     "[http]\n"
+                                     "max_body = 1000\n")));
     EXPECT_EQ(into.threads, 3u);
     EXPECT_TRUE(into.transport.accept_stale_initialize);
     EXPECT_EQ(into.http.policy.allow_host, (std::vector<std::string>{"a.example", "b.example:8080"}));
@@ -368,7 +367,9 @@ TEST_F(Settings, NameTheLineOfAnError)
              bad_file{"\n\nkeepalive = \"15\"", ", line 3: keepalive: expected a time such as 500ms, 15s, 10m or 1h"},
              bad_file{"keepalive = 15", ", line 1: keepalive: expected a time such as 500ms, 15s, 10m or 1h"},
              bad_file{"keepalive = \"0s\"", ", line 1: keepalive: must be longer than zero"},
-             bad_file{"[http]\nmax_body = \"1MB\"", ", line 2: http.max_body: expected a size such as 65536, 64KiB, 8MiB or 1GiB"},
+             bad_file{
+                 "[http]\nmax_body = \"1MB\"",
+                 ", line 2: http.max_body: expected a size such as 65536, 64KiB, 8MiB or 1GiB"},
              bad_file{"threads = 0", ", line 1: threads: expected a number from 1 to 1024"},
              bad_file{"threads = -1", ", line 1: threads: expected a number from 1 to 1024"},
              bad_file{"threads = 1.5", ", line 1: threads: expected N"},
@@ -377,7 +378,8 @@ TEST_F(Settings, NameTheLineOfAnError)
              bad_file{"answer = {a = 1}", ", line 1: answer: expected auto|sse|json"},
              bad_file{"answer = 2020-01-01", ", line 1: answer: expected auto|sse|json"},
              bad_file{"keepalives = \"1s\"", ", line 1: there is no setting keepalives; `belay settings` lists them"},
-             bad_file{"[session]\nidle = \"1s\"", ", line 2: there is no setting session.idle; `belay settings` lists them"},
+             bad_file{
+                 "[session]\nidle = \"1s\"", ", line 2: there is no setting session.idle; `belay settings` lists them"},
              bad_file{"session = 1", ", line 1: there is no setting session; `belay settings` lists them"},
          })
         EXPECT_EQ(load(text), error) << text;

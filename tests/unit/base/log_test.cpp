@@ -15,8 +15,7 @@ namespace {
 
 TEST(LogLevel, IsReadByItsName)
 {
-    for (auto const level :
-         {log_level::debug, log_level::info, log_level::warning, log_level::error, log_level::off})
+    for (auto const level : {log_level::debug, log_level::info, log_level::warning, log_level::error, log_level::off})
         EXPECT_EQ(parse_log_level(to_string(level)), level);
     for (auto const text : {"", "Debug", "INFO", "warn", " info", "trace"})
         EXPECT_EQ(parse_log_level(text), std::nullopt) << text;
@@ -25,9 +24,8 @@ TEST(LogLevel, IsReadByItsName)
 TEST(Logger, PassesOnItsLevelAndAbove)
 {
     std::vector<std::pair<log_level, std::string>> got;
-    logger const log(log_level::warning, [&](log_level level, std::string_view text) {
-        got.emplace_back(level, text);
-    });
+    logger const log(
+        log_level::warning, [&](log_level level, std::string_view text) { got.emplace_back(level, text); });
     log.debug("d");
     log.info("i");
     log.warning("w {}", 1);
@@ -61,8 +59,8 @@ std::string on_stderr(log_format format, log_level level, std::string_view text)
 TEST(StderrLogger, WritesTimeLevelAndText)
 {
     auto const line = on_stderr(log_format::text, log_level::info, "session opened");
-    EXPECT_TRUE(std::regex_match(
-        line, std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z info    session opened\n)")))
+    EXPECT_TRUE(
+        std::regex_match(line, std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z info    session opened\n)")))
         << line;
 }
 

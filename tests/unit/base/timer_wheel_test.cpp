@@ -256,7 +256,8 @@ TEST_F(TimerWheelDeathTest, TakesTimesBeyondItsReach)
 {
     constexpr auto reach = milliseconds(std::int64_t(1) << 36);
     for (milliseconds const delay :
-         {reach - 1ms, reach, reach + 1ms, reach + 1h, reach + milliseconds(1 << 30), 3 * reach, milliseconds(114 * 365 * 24h)})
+         {reach - 1ms, reach, reach + 1ms, reach + 1h, reach + milliseconds(1 << 30), 3 * reach,
+          milliseconds(114 * 365 * 24h)})
         EXPECT_EXIT(
             {
                 alarm(20);
@@ -338,7 +339,8 @@ TEST_P(TimerWheelModel, DoesAsTheModelDoes)
             model[name].real = std::make_unique<timer>(wheel, [&fired, name] { fired.push_back(name); });
             [[fallthrough]];
         }
-        case 1: case 2:
+        case 1:
+        case 2:
             if (auto* const each = pick()) {
                 each->due = clock.now() + random_delay();
                 if (random.below(10) == 0)
@@ -373,7 +375,8 @@ TEST_P(TimerWheelModel, DoesAsTheModelDoes)
             std::optional<time_point> last;
             for (auto& [name, each] : model)
                 // A timer fires at its tick: the first whole millisecond that is not before its time.
-                if (each.due && std::chrono::ceil<milliseconds>(each.due->time_since_epoch()) <= clock.now().time_since_epoch())
+                if (each.due
+                    && std::chrono::ceil<milliseconds>(each.due->time_since_epoch()) <= clock.now().time_since_epoch())
                     expected.push_back(name);
             for (int const name : fired) {
                 ASSERT_TRUE(model.contains(name) && model[name].due) << "step " << step;
@@ -393,7 +396,8 @@ TEST_P(TimerWheelModel, DoesAsTheModelDoes)
         auto const deadline = wheel.next_deadline();
         ASSERT_EQ(first.has_value(), deadline.has_value()) << "step " << step;
         if (first) {
-            ASSERT_LE(*deadline, std::max<time_point>(std::chrono::ceil<milliseconds>(*first), clock.now())) << "step " << step;
+            ASSERT_LE(*deadline, std::max<time_point>(std::chrono::ceil<milliseconds>(*first), clock.now()))
+                << "step " << step;
         }
         for (auto const& [name, each] : model)
             ASSERT_EQ(each.real->is_armed(), each.due.has_value()) << "step " << step;

@@ -15,7 +15,10 @@ using namespace std::chrono_literals;
 
 // --- actions as text
 
-std::string say(send_priming const& action) { return fmt::format("priming {}", action.sequence); }
+std::string say(send_priming const& action)
+{
+    return fmt::format("priming {}", action.sequence);
+}
 std::string say(send_event const& action)
 {
     return fmt::format("event {} {}", action.sequence, action.payload->size() > 20 ? "(large)" : *action.payload);
@@ -24,10 +27,22 @@ std::string say(send_gap const& action)
 {
     return fmt::format("gap {}-{}{}", action.from, action.to, action.restarted ? " restarted" : "");
 }
-std::string say(send_comment const& action) { return fmt::format("comment {}", action.text); }
-std::string say(send_retry const& action) { return fmt::format("retry {}", action.delay.count()); }
-std::string say(flush_output) { return "flush"; }
-std::string say(read_log const& action) { return fmt::format("read {}", action.after); }
+std::string say(send_comment const& action)
+{
+    return fmt::format("comment {}", action.text);
+}
+std::string say(send_retry const& action)
+{
+    return fmt::format("retry {}", action.delay.count());
+}
+std::string say(flush_output)
+{
+    return "flush";
+}
+std::string say(read_log const& action)
+{
+    return fmt::format("read {}", action.after);
+}
 std::string say(note_mark const& action)
 {
     auto const& mark = action.mark;
@@ -35,8 +50,14 @@ std::string say(note_mark const& action)
         "mark {} at {} offset {} sent {} given {} delivered {}", mark.attached ? "attached" : "detached", mark.position,
         mark.offset, mark.sent, mark.given, mark.delivered);
 }
-std::string say(end_output const& action) { return fmt::format("end {}", to_string(action.reason)); }
-std::string say(abort_output const& action) { return fmt::format("abort {}", to_string(action.reason)); }
+std::string say(end_output const& action)
+{
+    return fmt::format("end {}", to_string(action.reason));
+}
+std::string say(abort_output const& action)
+{
+    return fmt::format("abort {}", to_string(action.reason));
+}
 
 std::string say(follower_actions const& actions)
 {
@@ -56,8 +77,9 @@ store::stored_event event(std::uint64_t sequence, std::string text)
 }
 
 /// A page of events named after their sequences, of a stream that ends at `top`.
-store::page
-page(std::initializer_list<std::uint64_t> sequences, std::uint64_t top, bool finished = false, store::reader_mark reader = {})
+store::page page(
+    std::initializer_list<std::uint64_t> sequences, std::uint64_t top, bool finished = false,
+    store::reader_mark reader = {})
 {
     store::page made;
     for (auto const each : sequences)
@@ -152,8 +174,7 @@ TEST_F(Follower, WritesPrimingAndFirstPageTogether)
     make();
     open();
     EXPECT_EQ(
-        read(page({1, 2}, 2)),
-        "mark attached at 0 offset 0 sent 0 given 0 delivered 0; event 1 1; event 2 2; flush");
+        read(page({1, 2}, 2)), "mark attached at 0 offset 0 sent 0 given 0 delivered 0; event 1 1; event 2 2; flush");
 }
 
 TEST_F(Follower, WritesTheHeadEvenIfTheStreamIsEmpty)
@@ -256,8 +277,7 @@ TEST_F(Follower, SkipsEventsItHasSeen)
 {
     make(2);
     open();
-    EXPECT_EQ(
-        read(page({1, 2, 3}, 3)), "mark attached at 2 offset 0 sent 0 given 0 delivered 2; event 3 3; flush");
+    EXPECT_EQ(read(page({1, 2, 3}, 3)), "mark attached at 2 offset 0 sent 0 given 0 delivered 2; event 3 3; flush");
 }
 
 TEST_F(Follower, IgnoresADrainItDidNotAskFor)
@@ -323,16 +343,15 @@ TEST_F(Follower, TellsARestartWithTheGapOfTheNewLog)
     open();
     EXPECT_EQ(
         read(page({4, 7}, 7)),
-        "mark attached at 0 offset 0 sent 0 given 0 delivered 0; gap 1-3 restarted; event 4 4; gap 5-6; event 7 7; flush");
+        "mark attached at 0 offset 0 sent 0 given 0 delivered 0; gap 1-3 restarted; event 4 4; gap 5-6; event 7 7; "
+        "flush");
 }
 
 TEST_F(Follower, TellsARestartOfAnEmptyLogOnce)
 {
     make(0, true, true);
     open();
-    EXPECT_EQ(
-        read(page({}, 0)),
-        "mark attached at 0 offset 0 sent 0 given 0 delivered 0; gap 1-0 restarted; flush");
+    EXPECT_EQ(read(page({}, 0)), "mark attached at 0 offset 0 sent 0 given 0 delivered 0; gap 1-0 restarted; flush");
     drained();
     woken();
     EXPECT_EQ(read(page({1}, 1)), "event 1 1; flush");
@@ -342,8 +361,7 @@ TEST_F(Follower, TellsARestartOfALogThatIsAllGone)
 {
     make(0, true, true);
     open();
-    EXPECT_EQ(
-        read(page({}, 4)), "mark attached at 0 offset 0 sent 0 given 0 delivered 0; gap 1-4 restarted; flush");
+    EXPECT_EQ(read(page({}, 4)), "mark attached at 0 offset 0 sent 0 given 0 delivered 0; gap 1-4 restarted; flush");
 }
 
 // --- the end of the stream
@@ -363,8 +381,7 @@ TEST_F(Follower, EndsAtTheEndOfAFinishedStream)
 {
     make_waiting(3);
     woken();
-    EXPECT_EQ(
-        read(page({}, 3, true)), "mark detached at 3 offset 0 sent 3 given 0 delivered 3; end finished");
+    EXPECT_EQ(read(page({}, 3, true)), "mark detached at 3 offset 0 sent 3 given 0 delivered 3; end finished");
 }
 
 TEST_F(Follower, DrainsALargeLastPageBeforeItEnds)
@@ -403,8 +420,7 @@ TEST_F(Follower, EndsAfterAGapThatHidTheRest)
 {
     make_waiting(1);
     woken();
-    EXPECT_EQ(
-        read(page({}, 5, true)), "gap 2-5; mark detached at 5 offset 5 sent 5 given 0 delivered 5; end finished");
+    EXPECT_EQ(read(page({}, 5, true)), "gap 2-5; mark detached at 5 offset 5 sent 5 given 0 delivered 5; end finished");
 }
 
 // --- failures
@@ -523,8 +539,7 @@ TEST_F(Follower, FinishesTheWriteBeforeItCloses)
     woken();
     read(page({1}, 1));
     EXPECT_EQ(close(close_reason::over_budget, 1s), "");
-    EXPECT_EQ(
-        drained(10), "mark attached at 1 offset 1 sent 1 given 1 delivered 1; retry 1000; end over_budget");
+    EXPECT_EQ(drained(10), "mark attached at 1 offset 1 sent 1 given 1 delivered 1; retry 1000; end over_budget");
 }
 
 TEST_F(Follower, WritesThePageItIsReadingBeforeItCloses)
@@ -550,8 +565,7 @@ TEST_F(Follower, PrefersTheStreamsEndToClosing)
     woken();
     close(close_reason::asked, 1s);
     EXPECT_EQ(
-        read(page({1}, 1, true)),
-        "event 1 1; mark detached at 1 offset 1 sent 1 given 1 delivered 1; end finished");
+        read(page({1}, 1, true)), "event 1 1; mark detached at 1 offset 1 sent 1 given 1 delivered 1; end finished");
 }
 
 TEST_F(Follower, AbortsAWriteThatNobodyWants)

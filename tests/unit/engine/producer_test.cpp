@@ -25,9 +25,18 @@ std::string say(resume_emit const& action)
     return action.error ? fmt::format("fail {}: {}", action.ticket, action.error.message())
                         : fmt::format("resume {}", action.ticket);
 }
-std::string say(drop_reader) { return "drop reader"; }
-std::string say(answered) { return "answered"; }
-std::string say(answer_refused const& action) { return fmt::format("refused: {}", action.error.message()); }
+std::string say(drop_reader)
+{
+    return "drop reader";
+}
+std::string say(answered)
+{
+    return "answered";
+}
+std::string say(answer_refused const& action)
+{
+    return fmt::format("refused: {}", action.error.message());
+}
 
 std::string say(producer_actions const& actions)
 {
@@ -198,8 +207,7 @@ TEST_F(Producer, TellsTheEmitsOfARefusedAnswer)
     emit("b");
     finish("r");
     appended(1);
-    EXPECT_EQ(
-        append_failed(errc::no_space), "fail 2: the byte limit is reached; refused: the byte limit is reached");
+    EXPECT_EQ(append_failed(errc::no_space), "fail 2: the byte limit is reached; refused: the byte limit is reached");
 }
 
 // --- the window

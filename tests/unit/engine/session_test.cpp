@@ -28,13 +28,15 @@ protected:
     std::size_t budget_ = 64;
     standalone_policy policy_ = standalone_policy::takeover;
 
-    attach_decision attach(connection_id connection, store::stream_id stream, bool can_return = true)
+    attach_decision
+    attach(connection_id connection, store::stream_id stream, bool can_return = true, bool is_new_call = false)
     {
         attach_request request;
         request.connection = connection;
         request.stream = stream;
         request.kind = stream == standalone ? store::stream_kind::standalone : store::stream_kind::request;
         request.can_return = can_return;
+        request.is_new_call = is_new_call;
         request.budget = budget_;
         request.policy = policy_;
         return session_.attach(request, now_, [&](connection_id each) { return gone_.contains(each); });
@@ -228,23 +230,35 @@ TEST_F(Session, ClosesNoneThatCouldNotReturn)
     EXPECT_EQ(attach(3, 30).closed, 2u);
 }
 
-TEST_F(Session, RefusesWhereNothingCanBeClosed)
+TEST_F(Session, RefusesANewCallWhereNothingCanBeClosed)
 {
     budget_ = 2;
     attach(1, standalone);
     attach(2, 20, false);
-    EXPECT_EQ(verdict(3, 30), attach_verdict::over_budget);
+    EXPECT_EQ(attach(3, 30, true, true).verdict, attach_verdict::over_budget);
     EXPECT_EQ(session_.connection_count(), 2u);
 }
 
-TEST_F(Session, LeavesTheStreamWithItsReaderWhenItRefuses)
+TEST_F(Session, NeverRefusesWhoComesBackForAStream)
 {
     attach(1, standalone);
     attach(2, 20, false);
     attach(3, 30, false);
     budget_ = 2;
-    EXPECT_EQ(verdict(4, standalone), attach_verdict::over_budget);
-    EXPECT_EQ(session_.follower_of(standalone), 1u);
+    auto const decision = attach(4, 20);
+    EXPECT_EQ(decision.verdict, attach_verdict::accepted);
+    EXPECT_EQ(decision.displaced, 2u);
+    EXPECT_EQ(decision.closed, std::nullopt);
+}
+
+TEST_F(Session, CountsNoTakeoverThatItRefuses)
+{
+    policy_ = standalone_policy::conflict;
+    attach(1, standalone);
+    for (connection_id id = 2; id < 8; ++id)
+        EXPECT_EQ(verdict(id, standalone), attach_verdict::conflict);
+    policy_ = standalone_policy::takeover;
+    EXPECT_EQ(verdict(8, standalone), attach_verdict::accepted);
 }
 
 TEST_F(Session, DoesNotCountATakeoverAgainstTheBudget)

@@ -56,7 +56,8 @@ TEST(Message, IsReadByItsMembers)
              reading{R"({"jsonrpc":"2.0","id":1,"method":"ping"})", "request 1 ping"},
              reading{R"({"jsonrpc":"2.0","id":1,"method":"ping","params":{}})", "request 1 ping with params"},
              reading{R"({"method":"ping","id":"a","jsonrpc":"2.0"})", "request \"a\" ping"},
-             reading{R"({"jsonrpc":"2.0","method":"notifications/initialized"})", "notification notifications/initialized"},
+             reading{
+                 R"({"jsonrpc":"2.0","method":"notifications/initialized"})", "notification notifications/initialized"},
              reading{R"({"jsonrpc":"2.0","id":1,"result":{}})", "response 1"},
              reading{R"({"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}})", "response 1"},
              reading{R"({"jsonrpc":"2.0","id":1,"method":"ping","extra":[1,2]})", "request 1 ping"},
@@ -122,8 +123,32 @@ TEST(MessageId, IsGivenAsTextForTokensToo)
 TEST(Message, IsRefusedWhereItIsNotJson)
 {
     for (std::string_view const bytes :
-         {"", " ", "{", "}", "{]", "nul", "tru", "01", "+1", ".5", "1.", "'a'", "\"a", "\"\\x\"", "\"\n\"", "{\"a\"}",
-          "{\"a\":1,}", "[1,]", "{} {}", "{}x", "{a:1}", "NaN", "\xEF\xBB\xBF{}", "// c\n{}", "\"\\ud800\"", "\xFF"})
+         {"",
+          " ",
+          "{",
+          "}",
+          "{]",
+          "nul",
+          "tru",
+          "01",
+          "+1",
+          ".5",
+          "1.",
+          "'a'",
+          "\"a",
+          "\"\\x\"",
+          "\"\n\"",
+          "{\"a\"}",
+          "{\"a\":1,}",
+          "[1,]",
+          "{} {}",
+          "{}x",
+          "{a:1}",
+          "NaN",
+          "\xEF\xBB\xBF{}",
+          "// c\n{}",
+          "\"\\ud800\"",
+          "\xFF"})
         EXPECT_EQ(read(bytes), "-32700 Parse error: Invalid JSON") << bytes;
 }
 
@@ -168,8 +193,12 @@ TEST(Message, IsRefusedWithTheReason)
              reading{R"({"JSONRPC":"2.0","id":1,"method":"ping"})", "jsonrpc must be \"2.0\""},
              reading{R"({"jsonrpc":"2.0"})", "a message has a method, or an id and either a result or an error"},
              reading{R"({"jsonrpc":"2.0","id":1})", "a message has a method, or an id and either a result or an error"},
-             reading{R"({"jsonrpc":"2.0","result":{}})", "a message has a method, or an id and either a result or an error"},
-             reading{R"({"jsonrpc":"2.0","id":1,"result":{},"error":{}})", "a message has a method, or an id and either a result or an error"},
+             reading{
+                 R"({"jsonrpc":"2.0","result":{}})",
+                 "a message has a method, or an id and either a result or an error"},
+             reading{
+                 R"({"jsonrpc":"2.0","id":1,"result":{},"error":{}})",
+                 "a message has a method, or an id and either a result or an error"},
              reading{R"({"jsonrpc":"2.0","id":1,"method":1})", "method must be a string"},
              reading{R"({"jsonrpc":"2.0","id":1,"method":null})", "method must be a string"},
              reading{R"({"jsonrpc":"2.0","id":1,"method":"m","params":[]})", "params must be an object"},

@@ -8,8 +8,7 @@ namespace belay::protocol {
 
 namespace {
 
-constexpr revision all[] = {
-    revision::r2024_11_05, revision::r2025_03_26, revision::r2025_06_18, revision::r2025_11_25};
+constexpr revision all[] = {revision::r2024_11_05, revision::r2025_03_26, revision::r2025_06_18, revision::r2025_11_25};
 
 TEST(Revision, IsReadByItsDate)
 {
@@ -59,16 +58,15 @@ TEST(Revision, DecidesWhatAClientUnderstands)
              features{revision::r2025_11_25, true, true, true},
          }) {
         EXPECT_EQ(takes_empty_priming(each.of), each.empty_priming) << to_string(each.of);
-        EXPECT_EQ(reports_bad_arguments_as_result(each.of), each.bad_arguments_as_result)
-            << to_string(each.of);
+        EXPECT_EQ(reports_bad_arguments_as_result(each.of), each.bad_arguments_as_result) << to_string(each.of);
         EXPECT_EQ(has_structured_content(each.of), each.structured_content) << to_string(each.of);
     }
 }
 
 TEST(Level, IsReadByItsName)
 {
-    constexpr std::string_view names[] = {
-        "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"};
+    constexpr std::string_view names[]
+        = {"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"};
     for (int i = 0; i < 8; ++i) {
         EXPECT_EQ(to_string(static_cast<level>(i)), names[i]);
         EXPECT_EQ(parse_level(names[i]), static_cast<level>(i));

@@ -33,8 +33,7 @@ protected:
     }
     void notify(std::string const& method, std::string const& params, session_use const& use)
     {
-        auto const value
-            = json::parse(R"({"jsonrpc":"2.0","method":")" + method + R"(","params":)" + params + "}");
+        auto const value = json::parse(R"({"jsonrpc":"2.0","method":")" + method + R"(","params":)" + params + "}");
         handle_notification(node_, use.session(), *protocol::read_message(value));
         world_.run_all();
     }

@@ -128,10 +128,12 @@ protected:
     observe::metrics metrics_;
     std::vector<std::string> logged_;
     runtime::node node_{
-        {}, store_, random_, metrics_,
-        base::logger(base::log_level::warning, [this](base::log_level, std::string_view text) {
-            logged_.emplace_back(text);
-        })};
+        {},
+        store_,
+        random_,
+        metrics_,
+        base::logger(
+            base::log_level::warning, [this](base::log_level, std::string_view text) { logged_.emplace_back(text); })};
     server server_{"s", "1"};
     std::shared_ptr<runtime::session_use> use_;
     json::value request_;
@@ -233,7 +235,9 @@ TEST_F(Dispatch, DoesNotKnowOtherMethods)
 {
     for (auto const method : {"resources/list", "prompts/get", "", "Ping", "tools/call2"})
         EXPECT_EQ(
-            answer(handle(std::string(R"({"jsonrpc":"2.0","id":1,"method":")") + method + "\"}")).at("error").at("code"),
+            answer(handle(std::string(R"({"jsonrpc":"2.0","id":1,"method":")") + method + "\"}"))
+                .at("error")
+                .at("code"),
             -32601);
 }
 
@@ -251,14 +255,18 @@ TEST_F(Dispatch, ListsToolsInTheOrderOfTheirRegistration)
 TEST_F(Dispatch, ListsNoToolsAsAnEmptyList)
 {
     EXPECT_TRUE(answer(handle(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"))
-                    .at("result").at("tools").as_array().empty());
+                    .at("result")
+                    .at("tools")
+                    .as_array()
+                    .empty());
 }
 
 TEST_F(Dispatch, RefusesACursorItNeverGave)
 {
     EXPECT_EQ(
         answer(handle(R"({"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"x"}})"))
-            .at("error").at("code"),
+            .at("error")
+            .at("code"),
         -32602);
 }
 
@@ -274,7 +282,8 @@ TEST_F(Dispatch, RunsAToolWithoutArguments)
 {
     server_.tool("nothing", nothing);
     EXPECT_EQ(
-        text_of(answer(handle(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"nothing"}})"))), "done");
+        text_of(answer(handle(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"nothing"}})"))),
+        "done");
 }
 
 TEST_F(Dispatch, PassesPlainJsonToAToolThatWantsIt)
@@ -313,8 +322,7 @@ TEST_F(Dispatch, RefusesACallThatNamesNoTool)
         EXPECT_EQ(refusal.at("error").at("code"), -32602) << params;
         EXPECT_TRUE(std::string(refusal.at("error").at("message").as_string()).starts_with(text)) << params;
     }
-    EXPECT_EQ(
-        answer(handle(R"({"jsonrpc":"2.0","id":1,"method":"tools/call"})")).at("error").at("code"), -32602);
+    EXPECT_EQ(answer(handle(R"({"jsonrpc":"2.0","id":1,"method":"tools/call"})")).at("error").at("code"), -32602);
 }
 
 struct bad_arguments {
@@ -354,8 +362,7 @@ TEST_F(Dispatch, TellsOlderClientsAsAProtocolError)
             for (auto const tool : {"trip", "slow"}) {
                 auto const refusal = answer(call(tool, arguments, old));
                 EXPECT_EQ(refusal.at("error").at("code"), -32602);
-                EXPECT_NE(
-                    std::string(refusal.at("error").at("message").as_string()).find(path), std::string::npos);
+                EXPECT_NE(std::string(refusal.at("error").at("message").as_string()).find(path), std::string::npos);
             }
 }
 
@@ -449,8 +456,7 @@ TEST_F(Dispatch, KnowsWhichToolsMayBeCalledAgain)
     for (auto const& [tool, is_retryable] : {std::pair{"plain", false}, {"reads", true}, {"repeats", true}}) {
         auto const on = start(call(tool, "{}"));
         advance(1s);
-        EXPECT_EQ(
-            stream_of(*on).back().at("result").at("_meta").at("belay/ended").at("retryable"), is_retryable)
+        EXPECT_EQ(stream_of(*on).back().at("result").at("_meta").at("belay/ended").at("retryable"), is_retryable)
             << tool;
     }
 }
@@ -503,8 +509,10 @@ TEST_F(Dispatch, RefusesALevelThatIsNone)
 {
     for (auto const params : {"{}", R"({"level":5})", R"({"level":"loud"})"})
         EXPECT_EQ(
-            answer(handle(std::string(R"({"jsonrpc":"2.0","id":3,"method":"logging/setLevel","params":)") + params + "}"))
-                .at("error").at("code"),
+            answer(
+                handle(std::string(R"({"jsonrpc":"2.0","id":3,"method":"logging/setLevel","params":)") + params + "}"))
+                .at("error")
+                .at("code"),
             -32602)
             << params;
 }

@@ -13,15 +13,15 @@ namespace {
 
 using protocol::revision;
 
-constexpr revision all[] = {
-    revision::r2024_11_05, revision::r2025_03_26, revision::r2025_06_18, revision::r2025_11_25};
+constexpr revision all[] = {revision::r2024_11_05, revision::r2025_03_26, revision::r2025_06_18, revision::r2025_11_25};
 
 // --- results
 
 TEST(RenderedResult, IsOneTextBlock)
 {
     for (auto const each : all)
-        EXPECT_EQ(render({"say \"hi\"\n", {}, {}, false}, each), R"({"content":[{"type":"text","text":"say \"hi\"\n"}]})");
+        EXPECT_EQ(
+            render({"say \"hi\"\n", {}, {}, false}, each), R"({"content":[{"type":"text","text":"say \"hi\"\n"}]})");
 }
 
 TEST(RenderedResult, SaysThatItIsAnError)
@@ -124,9 +124,8 @@ TEST(RenderedTool, ShowsOnlyTheHintsItWasGiven)
 class ToolFailure : public testing::Test {
 protected:
     std::vector<std::string> logged_;
-    base::logger log_{base::log_level::info, [this](base::log_level, std::string_view text) {
-                          logged_.emplace_back(text);
-                      }};
+    base::logger log_{
+        base::log_level::info, [this](base::log_level, std::string_view text) { logged_.emplace_back(text); }};
 
     template<class Thrown>
     tool_result failure_of(Thrown const& thrown)
@@ -165,17 +164,15 @@ TEST_F(ToolFailure, SurvivesWhatIsNotAnException)
 
 TEST_F(ToolFailure, IsTheResultOfAGuardedTool)
 {
-    auto const result = guard(log_, "t", []() -> std::expected<tool_result, decode_error> {
-        throw tool_error("no");
-    });
+    auto const result = guard(log_, "t", []() -> std::expected<tool_result, decode_error> { throw tool_error("no"); });
     ASSERT_TRUE(result);
     EXPECT_EQ(result->text, "no");
 }
 
 TEST_F(ToolFailure, DoesNotTouchAResult)
 {
-    auto const result
-        = guard(log_, "t", []() -> std::expected<tool_result, decode_error> { return tool_result{"yes", {}, {}, false}; });
+    auto const result = guard(
+        log_, "t", []() -> std::expected<tool_result, decode_error> { return tool_result{"yes", {}, {}, false}; });
     EXPECT_EQ(result->text, "yes");
     EXPECT_FALSE(result->is_error);
 }
