@@ -27,6 +27,7 @@ std::string_view to_string(close_reason reason) noexcept
     case close_reason::aged: return "aged";
     case close_reason::stalled: return "stalled";
     case close_reason::session_ended: return "session_ended";
+    case close_reason::cut_off: return "cut_off";
     case close_reason::draining: return "draining";
     case close_reason::failed: return "failed";
     }
@@ -160,15 +161,19 @@ void follower::tick(base::time_point now, follower_actions& out)
 
 void follower::close(close_reason reason, std::optional<std::chrono::milliseconds> retry, follower_actions& out)
 {
-    if (is_done_ || closing_)
+    bool const is_urgent
+        = reason == close_reason::stalled || reason == close_reason::taken_over || reason == close_reason::cut_off;
+    if (is_done_ || (closing_ && !is_urgent))
         return;
-    closing_ = reason;
-    retry_ = retry;
-    if (is_writing_ && (reason == close_reason::stalled || reason == close_reason::taken_over)) {
+    if (is_writing_ && is_urgent) {
         // Nothing more would get through, or nobody wants it; the log has what was not read.
         is_done_ = true;
         out.push_back(abort_output{reason});
         return;
+    }
+    if (!closing_) {
+        closing_ = reason;
+        retry_ = retry;
     }
     advance(out);
 }

@@ -25,6 +25,7 @@ enum class close_reason {
     aged,         ///< max_connection_age
     stalled,      ///< the reader held the tool up for longer than flow.stall
     session_ended,
+    cut_off, ///< asked to end, and did not within its time
     draining,     ///< the server is going away; the client comes back elsewhere
     failed,       ///< the stream could not be read
 };

@@ -265,7 +265,7 @@ void node::finish_end(std::shared_ptr<live_session> const& session, store::compl
         left = session->followers;
     }
     for (auto const& each : left)
-        each->close(engine::close_reason::session_ended, std::nullopt);
+        each->close(engine::close_reason::cut_off, std::nullopt);
     remove_live(session->key);
     log_.info("session {} ended", base::log_name(session->key.id));
     store_.end(session->key, std::move(done));

@@ -193,8 +193,9 @@ TEST_F(AcceptanceLimits, AS40_AReloadDuringABurstLosesNothing)
         std::optional<http::sse_event> event;
         while (events < until && (event = page.next_event())) {
             cursor = event->id;
-            if (!is_priming(*event))
+            if (!is_priming(*event)) {
                 ASSERT_EQ(sequence_of(event->id), ++events) << event->data;
+            }
         }
         if (events == 20'001)
             break;

@@ -324,10 +324,12 @@ TEST_F(Acceptance, AS08_SeveralCallsInFlight)
             EXPECT_EQ(stream_of(event.id), stream_of(parts[i].cursor));
         EXPECT_EQ(at(rest.response(), "id"), static_cast<int>(i) + 1);
         auto const logs = parts[i].logs() + rest.logs();
-        if (i == 0)
+        if (i == 0) {
             EXPECT_EQ(logs, utility_texts("six", 6, 500));
-        if (i == 1)
+        }
+        if (i == 1) {
             EXPECT_EQ(logs, utility_texts("eight", 8, 500));
+        }
         if (i == 2) {
             ASSERT_EQ(all.size(), 8u);
             for (std::size_t step = 0; step < 7; ++step) {

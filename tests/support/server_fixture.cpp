@@ -182,12 +182,13 @@ Server::~Server() = default;
 
 void Server::TearDown()
 {
-    if (host_ && checks_balance_)
+    if (host_ && checks_balance_) {
         EXPECT_TRUE(eventually([this] { return is_balanced(); }))
             << "appended " << appended() << ", delivered " << delivered() << ", pending "
             << host().store().census().pending << ", trimmed undelivered "
             << host().metrics().events_trimmed_undelivered.Value() << ", ended undelivered "
             << host().metrics().events_ended_undelivered.Value();
+    }
     stop();
 }
 

@@ -527,6 +527,16 @@ TEST_F(Follower, ClosesAtOnceWhenItWaits)
     }
 }
 
+TEST_F(Follower, IsCutOffWhenItsEndDoesNotGetThrough)
+{
+    make_waiting();
+    tick(15s); // a comment that the socket does not take
+    EXPECT_EQ(close(close_reason::session_ended), "");
+    EXPECT_FALSE(machine_->is_done());
+    EXPECT_EQ(close(close_reason::cut_off), "abort cut_off");
+    EXPECT_TRUE(machine_->is_done());
+}
+
 TEST_F(Follower, TellsWhenToReturn)
 {
     make_waiting();
