@@ -14,6 +14,8 @@ timer::timer(timer_wheel& wheel, std::move_only_function<void()> expired) : whee
 timer::~timer()
 {
     cancel();
+    if (is_gone_)
+        *is_gone_ = true;
 }
 
 void timer::at(time_point when)
@@ -139,7 +141,15 @@ std::size_t timer_wheel::advance()
             timer& entry = *batch;
             remove(entry);
             ++ran;
-            entry.expired_();
+            // The function may destroy the timer it belongs to, so it runs from here.
+            bool is_gone = false;
+            entry.is_gone_ = &is_gone;
+            auto run = std::move(entry.expired_);
+            run();
+            if (!is_gone) {
+                entry.is_gone_ = nullptr;
+                entry.expired_ = std::move(run);
+            }
         }
     };
     run_due();

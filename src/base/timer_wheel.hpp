@@ -38,6 +38,7 @@ private:
     timer* previous_ = nullptr;
     timer* next_ = nullptr;
     timer** slot_ = nullptr;
+    bool* is_gone_ = nullptr; // while its function runs: where to tell that it was destroyed
 };
 
 class timer_wheel {

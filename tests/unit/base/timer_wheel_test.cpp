@@ -135,10 +135,18 @@ TEST_F(TimerWheel, RunsAPeriodicTimerOncePerPeriod)
 TEST_F(TimerWheel, LetsAFunctionDestroyItsOwnTimer)
 {
     std::unique_ptr<timer> own;
-    own = std::make_unique<timer>(wheel_, [&] { own.reset(); });
+    int runs = 0;
+    // What it captured is still there after the timer has gone, and may make another.
+    own = std::make_unique<timer>(wheel_, [this, &own, &runs, kept = std::string(100, 'x')] {
+        own = std::make_unique<timer>(wheel_, [&runs] { ++runs; });
+        runs += static_cast<int>(kept.size());
+        own->after(1ms);
+    });
     own->after(1ms);
     EXPECT_EQ(advance(1ms), 1u);
-    EXPECT_EQ(own, nullptr);
+    EXPECT_EQ(runs, 100);
+    EXPECT_EQ(advance(1ms), 1u);
+    EXPECT_EQ(runs, 101);
 }
 
 TEST_F(TimerWheel, LetsAFunctionDestroyTimersOfTheSameTick)
