@@ -234,10 +234,11 @@ void node::recover_lapsed(base::time_point now)
     });
 }
 
-void node::interrupt_calls()
+template<class F>
+void node::for_each_session(F const& visit)
 {
     for (auto& stripe : table_) {
-        std::vector<std::shared_ptr<live_session>> sessions;
+        std::vector<std::shared_ptr<live_session>> sessions; // so that one lock is held at a time
         {
             std::lock_guard const lock(stripe.mutex);
             for (auto const& [key, session] : stripe.sessions)
@@ -245,27 +246,25 @@ void node::interrupt_calls()
         }
         for (auto const& session : sessions) {
             std::lock_guard const lock(session->mutex);
-            for (auto const& each : session->calls)
-                each->loop().post([each] { each->end(protocol::end_reason::interrupted); });
+            visit(*session);
         }
     }
 }
 
+void node::interrupt_calls()
+{
+    for_each_session([](live_session& session) {
+        for (auto const& each : session.calls)
+            each->loop().post([each] { each->end(protocol::end_reason::interrupted); });
+    });
+}
+
 void node::close_followers(engine::close_reason reason)
 {
-    for (auto& stripe : table_) {
-        std::vector<std::shared_ptr<live_session>> sessions;
-        {
-            std::lock_guard const lock(stripe.mutex);
-            for (auto const& [key, session] : stripe.sessions)
-                sessions.push_back(session);
-        }
-        for (auto const& session : sessions) {
-            std::lock_guard const lock(session->mutex);
-            for (auto const& each : session->followers)
-                each->close(reason, retry_delay(drain_retry));
-        }
-    }
+    for_each_session([&](live_session& session) {
+        for (auto const& each : session.followers)
+            each->close(reason, retry_delay(drain_retry));
+    });
 }
 
 std::string node::metrics_text(std::size_t http_connections)

@@ -181,6 +181,9 @@ private:
     void finish_end(std::shared_ptr<live_session> const& session, store::completion<void> done);
     [[nodiscard]] priming_style style_of(protocol::revision revision) const noexcept;
     void cancel_held(live_session& session, std::string_view id);
+    /// Visits every live session under its lock.
+    template<class F>
+    void for_each_session(F const& visit);
     void deliver(store::owner_message message);
     void recover_lapsed(base::time_point now);
 
