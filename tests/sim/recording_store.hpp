@@ -131,9 +131,21 @@ private:
     {
         if (pace_ == pace::at_once)
             return done;
-        return [&loop = scheduler_.current(), done = std::move(done)](result<T> outcome) mutable {
-            loop.post([done = std::move(done), outcome = std::move(outcome)]() mutable { done(std::move(outcome)); });
+        // Some rounds of the loop late, so that a wake-up may come before the answer to an older question.
+        return [this, &loop = scheduler_.current(), done = std::move(done)](result<T> outcome) mutable {
+            after(loop, scheduler_.random().below(5), [done = std::move(done), outcome = std::move(outcome)]() mutable {
+                done(std::move(outcome));
+            });
         };
+    }
+    static void after(sim_loop& loop, std::uint64_t rounds, std::move_only_function<void()> work)
+    {
+        loop.post([&loop, rounds, work = std::move(work)]() mutable {
+            if (rounds == 0)
+                work();
+            else
+                after(loop, rounds - 1, std::move(work));
+        });
     }
 
     store::memory_store& inner_;

@@ -40,6 +40,7 @@ public:
 
     [[nodiscard]] base::time_point now() const noexcept { return clock_.now(); }
     [[nodiscard]] sim_loop& loop(std::size_t index) noexcept { return *loops_[index]; }
+    [[nodiscard]] base::random_source& random() noexcept { return random_; }
     [[nodiscard]] sim_loop& any_loop() { return *loops_[random_.below(loops_.size())]; }
     /// The loop whose work is running, or the first: where a store's completion belongs.
     [[nodiscard]] sim_loop& current() noexcept { return current_ ? *current_ : *loops_.front(); }
