@@ -29,7 +29,6 @@ public:
     engine::session machine;
     std::shared_ptr<store::session_record const> record;
     base::time_point loaded_at{};
-    base::time_point opened_at{};
     base::time_point written_activity{};
     bool written_held = false;
     std::vector<std::shared_ptr<following>> followers;

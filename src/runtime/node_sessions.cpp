@@ -41,7 +41,6 @@ node::insert_live(std::shared_ptr<store::session_record const> record, base::tim
     auto fresh = std::make_shared<live_session>(record->key);
     fresh->record = std::move(record);
     fresh->loaded_at = now;
-    fresh->opened_at = now;
     fresh->written_activity = now;
     fresh->machine.note_activity(now);
     auto& stripe = stripe_of(fresh->key);

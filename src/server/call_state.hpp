@@ -28,7 +28,6 @@ public:
     [[nodiscard]] task<void> emit(std::string message);
     [[nodiscard]] task<void> sleep(std::chrono::nanoseconds time);
     void progress(double value, std::optional<double> total, std::string const& message);
-    [[nodiscard]] bool wants_progress() const noexcept { return !token_.empty(); }
     [[nodiscard]] bool wants_log(log_level level) const;
     [[nodiscard]] bool is_ended() const noexcept { return on_->is_ended(); }
     void throw_if_ended() const;
