@@ -174,6 +174,9 @@ void follower::close(close_reason reason, std::optional<std::chrono::millisecond
     if (!closing_) {
         closing_ = reason;
         retry_ = retry;
+        // There may be nothing to come back to: what the log has by now goes out first. The wake-up for it can be
+        // behind this, because a loop's own posts and those of other loops keep no order between them.
+        reads_once_more_ = reason == close_reason::draining;
     }
     advance(out);
 }
@@ -186,9 +189,9 @@ void follower::advance(follower_actions& out)
         return finish(close_reason::finished, out);
     if (is_reading_)
         return;
-    if (closing_)
+    if (closing_ && !reads_once_more_)
         return finish(*closing_, out);
-    if (has_news_) {
+    if (std::exchange(reads_once_more_, false) || has_news_) {
         has_news_ = false;
         is_reading_ = true;
         out.push_back(read_log{position_});

@@ -129,6 +129,7 @@ private:
     bool is_done_ = false;
     bool is_finished_ = false;  // all of a finished stream has been sent
     std::optional<close_reason> closing_;
+    bool reads_once_more_ = false; // before closing
     std::optional<std::chrono::milliseconds> retry_;
     base::time_point opened_;
     base::time_point last_output_;

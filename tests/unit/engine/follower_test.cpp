@@ -518,13 +518,27 @@ TEST_F(Follower, ClosesAtOnceWhenItWaits)
              std::pair{close_reason::aged, "end aged"},
              std::pair{close_reason::stalled, "end stalled"},
              std::pair{close_reason::session_ended, "end session_ended"},
-             std::pair{close_reason::draining, "end draining"},
              std::pair{close_reason::taken_over, "comment taken over by a newer connection; end taken_over"},
          }) {
         make_waiting();
         EXPECT_EQ(close(reason), actions);
         EXPECT_TRUE(machine_->is_done());
     }
+}
+
+TEST_F(Follower, ReadsOnceMoreBeforeItLeavesADrainingServer)
+{
+    make_waiting();
+    EXPECT_EQ(close(close_reason::draining, 5s), "read 0");
+    EXPECT_EQ(read(page({}, 0)), "retry 5000; end draining");
+}
+
+TEST_F(Follower, DeliversTheAnswerWhoseWakeUpComesAfterTheDrain)
+{
+    make_waiting();
+    close(close_reason::draining, 5s);
+    EXPECT_EQ(
+        read(page({1}, 1, true)), "event 1 1; mark detached at 1 offset 1 sent 1 given 1 delivered 1; end finished");
 }
 
 TEST_F(Follower, IsCutOffWhenItsEndDoesNotGetThrough)
