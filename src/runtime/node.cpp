@@ -66,8 +66,6 @@ std::uint64_t node::next_nonce()
 void node::begin_call(
     session_use const& use, base::loop& loop, call_request request, store::completion<begun_call> done)
 {
-    if (is_draining())
-        return done(failure(errc::unavailable));
     auto const& session = use.session();
     bool const is_duplicate = settings_.duplicate_ids == duplicate_policy::reject && [&] {
         std::lock_guard const lock(session->mutex);
@@ -76,6 +74,8 @@ void node::begin_call(
     }();
     if (is_duplicate)
         return done(failure(errc::conflict));
+    if (!count_call())
+        return done(failure(errc::unavailable));
     auto const stream = [&] {
         std::lock_guard const lock(random_mutex_);
         return random_.next();
@@ -83,9 +83,11 @@ void node::begin_call(
     // The connection first: a caller over its budget is told before anything exists.
     auto attached = attach(
         session, loop, stream, store::stream_kind::request, {0, false}, request.revision, request.has_origin, true);
-    if (!attached)
+    if (!attached) {
+        uncount_call();
         return done(
             failure(attached.error() == follow_refusal::session_gone ? errc::not_found : errc::too_many_streams));
+    }
     store::stream_meta meta{
         store::stream_kind::request, std::string(protocol::to_string(request.revision)), request.id};
     store::stream_key const key{session->key, stream};
@@ -95,6 +97,7 @@ void node::begin_call(
          done = std::move(done)](result<store::opened_stream> opened) mutable {
             if (!opened) {
                 reader->abandon();
+                uncount_call();
                 return done(std::unexpected(opened.error()));
             }
             reader->set_epoch(opened->epoch);
@@ -104,11 +107,28 @@ void node::begin_call(
             reader->announce();
             if (!add_call(*session, running, loop.now())) { // ended meanwhile; its keys are about to go
                 reader->abandon();
+                uncount_call();
                 return done(failure(errc::not_found));
             }
             running->begin();
             done(begun_call{std::move(running), std::move(reader)});
         });
+}
+
+bool node::count_call()
+{
+    running_calls_.fetch_add(1);
+    if (!is_draining())
+        return true;
+    uncount_call();
+    return false;
+}
+
+void node::uncount_call()
+{
+    running_calls_.fetch_sub(1);
+    if (is_draining() && on_departure_)
+        on_departure_();
 }
 
 bool node::add_call(live_session& session, std::shared_ptr<call> const& fresh, base::time_point now)
@@ -121,8 +141,10 @@ bool node::add_call(live_session& session, std::shared_ptr<call> const& fresh, b
         session.machine.call_began();
         write_presence(session, now);
     }
-    running_calls_.fetch_add(1, std::memory_order_relaxed);
     metrics_.calls_started.Increment();
+    // Added behind the back of interrupt_calls(): whoever took the session's lock second sees the other.
+    if (is_interrupting_.load())
+        fresh->loop().post([fresh] { fresh->end(protocol::end_reason::interrupted); });
     return true;
 }
 
@@ -142,21 +164,23 @@ void node::call_done(live_session& session, call& gone, base::time_point now)
         write_presence(session, now);
         quiet = take_quiet(session);
     }
-    running_calls_.fetch_sub(1, std::memory_order_relaxed);
-    if (is_draining() && on_departure_)
-        on_departure_();
+    uncount_call();
     if (quiet)
         quiet();
 }
 
-std::shared_ptr<call>
+result<std::shared_ptr<call>>
 node::begin_held_call(session_use const& use, base::loop& loop, call_request request, call::held_answer answer)
 {
+    if (!count_call())
+        return failure(errc::unavailable);
     auto const& session = use.session();
     auto running
         = std::make_shared<call>(*this, session, loop, 0, 0, std::move(request.id), request.traits, std::move(answer));
-    if (!add_call(*session, running, loop.now()))
-        return nullptr;
+    if (!add_call(*session, running, loop.now())) {
+        uncount_call();
+        return failure(errc::not_found);
+    }
     running->begin();
     return running;
 }
@@ -253,6 +277,7 @@ void node::for_each_session(F const& visit)
 
 void node::interrupt_calls()
 {
+    is_interrupting_.store(true);
     for_each_session([](live_session& session) {
         for (auto const& each : session.calls)
             each->loop().post([each] { each->end(protocol::end_reason::interrupted); });

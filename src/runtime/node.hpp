@@ -108,8 +108,8 @@ public:
 
     /// Makes the call and its stream, and attaches the caller's connection, before anything runs.
     void begin_call(session_use const& use, base::loop& loop, call_request request, store::completion<begun_call> done);
-    /// A call without a stream, whose answer goes to `answer`. Null if the session has ended.
-    std::shared_ptr<call>
+    /// A call without a stream, whose answer goes to `answer`.
+    result<std::shared_ptr<call>>
     begin_held_call(session_use const& use, base::loop& loop, call_request request, call::held_answer answer);
     /// Cancels the newest call of the session with that id. No effect if there is none or it has finished.
     void cancel(std::shared_ptr<live_session> const& session, std::string_view id);
@@ -123,8 +123,8 @@ public:
     // --- life
 
     /// From now on new sessions and calls are refused.
-    void drain() noexcept { is_draining_.store(true, std::memory_order_release); }
-    [[nodiscard]] bool is_draining() const noexcept { return is_draining_.load(std::memory_order_acquire); }
+    void drain() noexcept { is_draining_.store(true); }
+    [[nodiscard]] bool is_draining() const noexcept { return is_draining_.load(); }
     /// Ends every call with `interrupted`. From any thread.
     void interrupt_calls();
     /// Closes every following connection once it has written what it has. From any thread.
@@ -173,6 +173,10 @@ private:
         store::stream_kind kind, start_position from, protocol::revision revision, bool has_origin,
         bool is_new_call = false);
     void detached(live_session& session, following& gone, base::time_point now);
+    /// A call is counted before it is made: either it sees the drain, or the drain sees it. False: draining.
+    [[nodiscard]] bool count_call();
+    void uncount_call();
+    /// False if the session has ended.
     [[nodiscard]] bool add_call(live_session& session, std::shared_ptr<call> const& fresh, base::time_point now);
     void call_done(live_session& session, call& gone, base::time_point now);
     /// Takes what is to be called now that an ending session has gone quiet, if it has.
@@ -199,6 +203,7 @@ private:
     std::atomic<std::size_t> running_calls_{0};
     std::atomic<std::size_t> open_followings_{0};
     std::atomic<bool> is_draining_{false};
+    std::atomic<bool> is_interrupting_{false};
     std::function<void()> on_departure_;
     std::unique_ptr<store::watch_handle> mail_;
 

@@ -320,14 +320,12 @@ void streamable_http::run_call(
     bool const has_origin = exchange->request().header("Origin").has_value();
     runtime::call_request request{std::move(id), revision, start.traits, has_origin};
     if (settings_.answer == answer_form::json) {
-        if (node_.is_draining())
-            return refuse_begin(*exchange, make_error_code(errc::unavailable));
         auto const call = node_.begin_held_call(use, loop, std::move(request), [exchange](std::string response) {
             exchange->respond({200, json_type, {}}, response);
         });
         if (!call)
-            return refuse_unknown_session(*exchange);
-        return start.run(call);
+            return refuse_begin(*exchange, call.error());
+        return start.run(*call);
     }
     node_.begin_call(
         use, loop, std::move(request),

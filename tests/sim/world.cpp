@@ -128,6 +128,7 @@ world::world(std::uint64_t seed) : random_(seed), node_random_(~seed), scheduler
     store_ = std::make_unique<recording_store>(
         *memory_, scheduler_, chance(2) ? recording_store::pace::late : recording_store::pace::at_once);
     node_ = std::make_unique<runtime::node>(settings_, *store_, node_random_, metrics_, base::logger());
+    node_->on_departure([this] { scheduler_.loop(0).post([this] { drain_step(); }); });
     node_->start(scheduler_.loop(0));
 }
 
@@ -138,10 +139,12 @@ world::~world()
     for (auto const& each : calls_)
         if (each->runs)
             each->runs->is_stopped = true;
-    try {
-        scheduler_.run_all();
-    } catch (...) { // a broken promise is being reported already
-    }
+    for (bool is_done = false; !is_done;)
+        try {
+            scheduler_.run_all();
+            is_done = true;
+        } catch (...) { // a broken promise is being reported already
+        }
     node_->stop();
 }
 
@@ -184,7 +187,10 @@ void world::open_session()
     scheduler_.on(loop, [&] {
         node_->open(std::move(hello), loop, [this, principal, revision](result<runtime::session_use> use) {
             if (!use) {
-                require(use.error() == errc::too_many_sessions, "open: " + use.error().message());
+                require(
+                    use.error() == errc::too_many_sessions
+                        || (node_->is_draining() && use.error() == errc::unavailable),
+                    "open: " + use.error().message());
                 return;
             }
             auto fresh = std::make_unique<session>();
@@ -283,10 +289,12 @@ void world::begin_call()
                     // I4: refused before anything ran.
                     require(
                         begun.error() == errc::too_many_streams || begun.error() == errc::no_space
-                            || (begun.error() == errc::not_found && of->is_deleted),
+                            || (begun.error() == errc::not_found && of->is_deleted)
+                            || (begun.error() == errc::unavailable && node_->is_draining()),
                         "begin_call: " + begun.error().message());
                     return;
                 }
+                require(!is_drained_, "a call began after the drain had counted none");
                 auto fresh = std::make_unique<call>();
                 fresh->of = of;
                 fresh->id = id;
@@ -505,6 +513,38 @@ void world::pass_time()
         scheduler_.on(scheduler_.loop(0), [&] { each->wire->tick(); });
 }
 
+// The end of a process with the memory store, as the program does it: refuse what is new, let calls finish for a
+// while, interrupt the rest, and close the connections when no call runs.
+void world::drain()
+{
+    if (chance(2)) // nothing else runs, and a call is being made
+        settle();
+    begin_call();
+    begin_call();
+    scheduler_.on(scheduler_.loop(0), [&] {
+        node_->drain();
+        drain_step();
+    });
+    for (auto steps = random_.below(20); steps > 0; --steps)
+        step();
+    if (chance(2)) {
+        scheduler_.on(scheduler_.loop(0), [&] { node_->interrupt_calls(); });
+        is_interrupted_ = true;
+        scheduler_.run_all();
+        require(node_->running_calls() == 0, "an interrupted call runs on");
+    }
+}
+
+void world::drain_step()
+{
+    if (is_drained_ || !node_->is_draining() || node_->running_calls() > 0)
+        return;
+    is_drained_ = true;
+    for (auto const& each : calls_)
+        require(each->runs->on->is_ended(), "a call was left out of the drain");
+    node_->close_followers(engine::close_reason::draining);
+}
+
 // --- what clients see
 
 void world::read(connection& from, std::size_t most)
@@ -638,6 +678,8 @@ void world::run()
     auto const steps = 60 + random_.below(240);
     for (std::uint64_t i = 0; i < steps; ++i)
         step();
+    if (chance(3))
+        drain();
     settle();
     check_end();
 }
