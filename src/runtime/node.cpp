@@ -89,14 +89,16 @@ void node::begin_call(
             failure(attached.error() == follow_refusal::session_gone ? errc::not_found : errc::too_many_streams));
     }
     store::stream_meta meta{
-        store::stream_kind::request, std::string(protocol::to_string(request.revision)), request.id};
+        store::stream_kind::request, std::string(protocol::to_string(request.revision)), request.id,
+        std::move(request.once)};
     store::stream_key const key{session->key, stream};
     store_.open(
         key, std::move(meta), owner_, loop.now(),
-        [this, session, &loop, key, reader = *attached, request = std::move(request),
+        [this, session, &loop, key, made = std::move(*attached), request = std::move(request),
          done = std::move(done)](result<store::opened_stream> opened) mutable {
+            auto const& reader = made.fresh;
             if (!opened) {
-                reader->abandon();
+                give_up(*session, made);
                 uncount_call();
                 return done(std::unexpected(opened.error()));
             }
@@ -106,12 +108,13 @@ void node::begin_call(
             // The reader is known before the handler runs, so that flow control holds from its first event.
             reader->announce();
             if (!add_call(*session, running, loop.now())) { // ended meanwhile; its keys are about to go
-                reader->abandon();
+                give_up(*session, made);
                 uncount_call();
                 return done(failure(errc::not_found));
             }
+            close_over_budget(made);
             running->begin();
-            done(begun_call{std::move(running), std::move(reader)});
+            done(begun_call{std::move(running), reader, opened->twin});
         });
 }
 
@@ -190,13 +193,29 @@ void node::cancel(std::shared_ptr<live_session> const& session, std::string_view
     store_.find(session->key, id, [this, session, id = std::string(id)](result<store::call_ref> found) {
         if (!found)
             return cancel_held(*session, id);
-        store_.send(
-            found->owner, {found->stream, std::string(protocol::to_string(protocol::end_reason::cancelled)), {}},
-            [this](result<void> sent) {
-                if (!sent)
-                    log_.warning("a cancel found no owner: {}", sent.error().message());
-            });
+        send_cancel(*found);
     });
+}
+
+void node::cancel_stream(store::stream_key const& stream)
+{
+    store_.running(stream.session, [this, stream](result<std::vector<store::call_ref>> running) {
+        if (!running)
+            return;
+        for (auto const& each : *running)
+            if (each.stream == stream)
+                send_cancel(each);
+    });
+}
+
+void node::send_cancel(store::call_ref const& to)
+{
+    store_.send(
+        to.owner, {to.stream, std::string(protocol::to_string(protocol::end_reason::cancelled)), {}},
+        [this](result<void> sent) {
+            if (!sent)
+                log_.warning("a cancel found no owner: {}", sent.error().message());
+        });
 }
 
 void node::cancel_held(live_session& session, std::string_view id)

@@ -57,11 +57,13 @@ struct call_request {
     protocol::revision revision = protocol::newest_revision;
     call_traits traits;
     bool has_origin = false;
+    std::optional<store::once_key> once{};
 };
 
 struct begun_call {
     std::shared_ptr<runtime::call> call;
     std::shared_ptr<runtime::following> following;
+    std::optional<store::stream_id> twin; ///< the first call with the same key: repeat that one, run nothing
 };
 
 /// Why a stream cannot be followed.
@@ -113,6 +115,8 @@ public:
     begin_held_call(session_use const& use, base::loop& loop, call_request request, call::held_answer answer);
     /// Cancels the newest call of the session with that id. No effect if there is none or it has finished.
     void cancel(std::shared_ptr<live_session> const& session, std::string_view id);
+    /// Cancels the call that owns the stream, wherever it runs.
+    void cancel_stream(store::stream_key const& stream);
 
     // --- streams
 
@@ -168,10 +172,17 @@ private:
     /// Writes presence to the store where it has changed, or activity where it is old. Under the session's lock.
     void write_presence(live_session& session, base::time_point now);
 
-    std::expected<std::shared_ptr<following>, follow_refusal> attach(
+    struct attachment {
+        std::shared_ptr<following> fresh;
+        std::shared_ptr<following> over_budget; ///< must make room for it, once it is sure to stay
+    };
+    std::expected<attachment, follow_refusal> attach(
         std::shared_ptr<live_session> const& session, base::loop& loop, store::stream_id stream,
         store::stream_kind kind, start_position from, protocol::revision revision, bool has_origin,
         bool is_new_call = false);
+    void close_over_budget(attachment const& made);
+    /// The newcomer's call was refused: nobody has to go for it.
+    void give_up(live_session& session, attachment const& made);
     void detached(live_session& session, following& gone, base::time_point now);
     /// A call is counted before it is made: either it sees the drain, or the drain sees it. False: draining.
     [[nodiscard]] bool count_call();
@@ -184,6 +195,7 @@ private:
     void end_overdue(base::time_point now);
     void finish_end(std::shared_ptr<live_session> const& session, store::completion<void> done);
     [[nodiscard]] priming_style style_of(protocol::revision revision) const noexcept;
+    void send_cancel(store::call_ref const& to);
     void cancel_held(live_session& session, std::string_view id);
     /// Visits every live session under its lock.
     template<class F>
