@@ -1,5 +1,9 @@
 # What `cmake --install` installs and CPack packs. Two components: `runtime` is the program, `development` is what a
 # C++ project needs to build a server of its own.
+if(BELAY_PACKAGE AND CMAKE_LIBRARY_ARCHITECTURE)
+  # Where Debian has the libraries of one architecture.
+  set(CMAKE_INSTALL_LIBDIR lib/${CMAKE_LIBRARY_ARCHITECTURE} CACHE PATH "Object code libraries")
+endif()
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -38,7 +42,6 @@ endif()
 # --- runtime
 
 install(TARGETS belay RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
-install(FILES packaging/belay.service DESTINATION lib/systemd/system COMPONENT runtime)
 install(FILES README.md LICENSE SECURITY.md docs/operations.md docs/resume.md docs/settings.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime)
 
@@ -66,6 +69,6 @@ install(FILES ${CMAKE_BINARY_DIR}/packaging/belay.pc
 
 # The rule for g++ 12 and what checks it.
 install(FILES docs/gcc12.md LICENSE DESTINATION ${development_docdir} COMPONENT development)
-install(DIRECTORY examples DESTINATION ${development_docdir} COMPONENT development)
+install(DIRECTORY examples DESTINATION ${development_docdir} USE_SOURCE_PERMISSIONS COMPONENT development)
 install(PROGRAMS tools/await_lint.sh DESTINATION ${CMAKE_INSTALL_DATADIR}/belay COMPONENT development)
 install(FILES tools/await-lint.query DESTINATION ${CMAKE_INSTALL_DATADIR}/belay COMPONENT development)
