@@ -13,5 +13,6 @@ read -ra link < <(pkg-config --libs belay)
 read -ra link_static < <(pkg-config --static --libs belay)
 "$compiler" -std=c++23 -O2 "${compile[@]}" "$hello/hello.cpp" -o "$work/hello" "${link[@]}"
 "$hello/smoke.sh" "$work/hello"
+"$(dirname "$0")/unwinds.sh" "$work/hello"
 "$compiler" -std=c++23 "${compile[@]}" -c "$hello/hello.cpp" -o "$work/hello.o"
 "$compiler" "$work/hello.o" -o "$work/hello" "${link_static[@]}"
