@@ -7,22 +7,33 @@ endif()
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
+# What was compiled for a sanitizer is of no use to others, and objects for optimising across files can be linked only by
+# the compiler that made them.
+string(TOUPPER "CMAKE_CXX_FLAGS_${CMAKE_BUILD_TYPE}" flags)
+set(flags "${CMAKE_CXX_FLAGS} ${${flags}}")
+set(installs_development ON)
+if(BELAY_SANITIZE OR flags MATCHES "-flto")
+  set(installs_development OFF)
+endif()
+
 # belay_installed_library(NAME ROOMS targets… LIBS libraries…)
 #
-# One archive, lib<name>.a, of the objects of these rooms, which are compiled once; its target is belay::<name>. It
-# shows include/ and none of src/. LIBS are needed to link it; what its headers need is said by the caller.
+# One archive of the objects of these rooms, which are compiled once; its target is belay::<name>. It shows include/ and
+# none of src/. LIBS are needed to link it; what its headers need is said by the caller. Another library beside
+# belay::belay is another call, with rooms that are taken out of the list below.
 function(belay_installed_library name)
   cmake_parse_arguments(LIBRARY "" "" "ROOMS;LIBS" ${ARGN})
   set(target belay_lib_${name})
   list(TRANSFORM LIBRARY_ROOMS REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
   add_library(${target} STATIC ${objects})
   add_library(belay::${name} ALIAS ${target})
-  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} EXPORT_NAME ${name} LINKER_LANGUAGE CXX)
+  string(REGEX REPLACE "^belay_belay$" belay file belay_${name})
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${file} EXPORT_NAME ${name} LINKER_LANGUAGE CXX)
   target_compile_features(${target} INTERFACE cxx_std_23)
   target_include_directories(${target} INTERFACE
     $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(${target} PRIVATE ${LIBRARY_LIBS})
-  if(NOT BELAY_SANITIZE)
+  if(installs_development)
     install(TARGETS ${target} EXPORT belay ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
   endif()
 endfunction()
@@ -34,11 +45,6 @@ get_target_property(definitions belay_asio INTERFACE_COMPILE_DEFINITIONS)
 target_compile_definitions(belay_lib_belay INTERFACE ${definitions})
 target_link_libraries(belay_lib_belay PUBLIC Boost::headers Boost::json Threads::Threads)
 
-# What was compiled for a sanitizer is of no use to anybody else.
-if(BELAY_SANITIZE)
-  return()
-endif()
-
 # --- runtime
 
 install(TARGETS belay RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
@@ -46,6 +52,11 @@ install(FILES README.md LICENSE SECURITY.md docs/operations.md docs/resume.md do
   DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime)
 
 # --- development
+
+if(NOT installs_development)
+  install(CODE "message(STATUS \"The library is not installed from this build; the preset `package` is for that.\")")
+  return()
+endif()
 
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/belay)
 set(development_docdir ${CMAKE_INSTALL_DATAROOTDIR}/doc/libbelay-dev)
