@@ -224,6 +224,8 @@ settings_table::settings_table(settings& into)
         "allow_origin", "", "URL", http.policy.allow_origin,
         "Origins whose pages may connect, beside this server's own. * allows all.");
 
+    b.count<std::size_t>(
+        "batch.max", "", into.transport.batch_max, 1, 10'000, "Messages in one batch (revision 2025-03-26 only).");
     b.time(
         "session.idle_timeout", "session-idle", run.limits.session_idle,
         "A session ends after this long without a connection, a running call or a request.");

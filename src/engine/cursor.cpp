@@ -23,6 +23,27 @@ void event_ids::append(std::string& out, std::uint64_t sequence, std::uint64_t n
     base::append_base62(out, nonce);
 }
 
+std::string to_string(question_id const& id)
+{
+    std::string text;
+    base::append_base62(text, id.stream);
+    text += '-';
+    base::append_base62(text, id.number);
+    return text;
+}
+
+std::optional<question_id> parse_question_id(std::string_view text) noexcept
+{
+    auto const dash = text.find('-');
+    if (text.size() > max_event_id_bytes || dash == std::string_view::npos)
+        return std::nullopt;
+    auto const stream = base::parse_base62(text.substr(0, dash));
+    auto const number = base::parse_base62(text.substr(dash + 1));
+    if (!stream || !number)
+        return std::nullopt;
+    return question_id{*stream, *number};
+}
+
 std::string to_event_id(position const& at)
 {
     std::string text;

@@ -31,6 +31,15 @@ private:
     std::string prefix_;
 };
 
+/// The id of a request to the client: its stream and its number there, as a JSON string's content.
+struct question_id {
+    store::stream_id stream = 0;
+    std::uint64_t number = 0;
+    friend bool operator==(question_id const&, question_id const&) = default;
+};
+[[nodiscard]] std::string to_string(question_id const& id);
+[[nodiscard]] std::optional<question_id> parse_question_id(std::string_view text) noexcept;
+
 [[nodiscard]] std::string to_event_id(position const& at);
 /// Nothing for text that this program cannot have written.
 [[nodiscard]] std::optional<position> parse_event_id(std::string_view text) noexcept;

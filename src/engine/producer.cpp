@@ -32,47 +32,67 @@ void producer::progress(store::bytes payload, base::time_point now, producer_act
     append_next(out);
 }
 
-bool producer::finish(store::bytes response, producer_actions& out)
+std::uint64_t producer::ask(store::bytes payload, producer_actions& out)
+{
+    auto const ticket = ++last_ticket_;
+    if (is_finishing_) {
+        out.push_back(asked{ticket, failure(errc::finished)});
+        return ticket;
+    }
+    next_questions_.push_back({ticket, next_batch_.size()});
+    next_batch_.push_back({std::move(payload), store::event_kind::question});
+    append_next(out);
+    return ticket;
+}
+
+bool producer::answer(store::bytes response, bool is_last, producer_actions& out)
 {
     if (is_finishing_)
         return false;
-    is_finishing_ = true;
+    is_finishing_ = is_last;
     // The last progress before the result is always sent.
     if (progress_)
         next_batch_.push_back({std::exchange(progress_, nullptr), store::event_kind::ordinary});
-    final_ = std::move(response);
+    answers_.push_back(std::move(response));
     append_next(out);
     return true;
 }
 
-void producer::refinish(store::bytes response, producer_actions& out)
+void producer::replace_answer(store::bytes response, producer_actions& out)
 {
-    final_ = std::move(response);
+    answers_.front() = std::move(response);
+    is_refused_ = false;
     append_next(out);
 }
 
 void producer::append_next(producer_actions& out)
 {
-    if (is_appending_ || is_answered_ || (next_batch_.empty() && !final_))
+    if (is_appending_ || is_answered_ || is_refused_ || (next_batch_.empty() && answers_.empty()))
         return;
     is_appending_ = true;
-    is_final_batch_ = final_ != nullptr;
-    if (final_)
-        next_batch_.push_back({std::exchange(final_, nullptr), store::event_kind::response});
+    has_answer_ = !answers_.empty();
+    if (has_answer_)
+        next_batch_.push_back({answers_.front(), store::event_kind::response});
     batch_tickets_.swap(next_tickets_);
     next_tickets_.clear();
-    out.push_back(append_events{std::exchange(next_batch_, {}), is_final_batch_});
+    batch_questions_.swap(next_questions_);
+    next_questions_.clear();
+    batch_size_ = next_batch_.size();
+    out.push_back(append_events{std::exchange(next_batch_, {}), is_finishing_ && answers_.size() == 1});
 }
 
 void producer::appended(result<store::stream_top> top, base::time_point now, producer_actions& out)
 {
     is_appending_ = false;
     auto const tickets = std::exchange(batch_tickets_, {});
+    auto const questions = std::exchange(batch_questions_, {});
     if (!top) {
         for (auto const ticket : tickets)
             out.push_back(resume_emit{ticket, top.error()});
-        if (is_final_batch_) {
-            is_final_batch_ = false;
+        for (auto const& each : questions)
+            out.push_back(asked{each.ticket, std::unexpected(top.error())});
+        if (has_answer_) {
+            is_refused_ = true;
             out.push_back(answer_refused{top.error()});
         } else {
             append_next(out);
@@ -80,6 +100,8 @@ void producer::appended(result<store::stream_top> top, base::time_point now, pro
         return;
     }
     top_ = *top;
+    for (auto const& each : questions)
+        out.push_back(asked{each.ticket, top_.sequence - batch_size_ + each.place + 1});
     bool const waits = must_wait(now);
     for (auto const ticket : tickets) {
         if (waits)
@@ -87,11 +109,12 @@ void producer::appended(result<store::stream_top> top, base::time_point now, pro
         else
             out.push_back(resume_emit{ticket, {}});
     }
-    if (is_final_batch_) {
-        is_answered_ = true;
-        release(out);
-        out.push_back(answered{});
-        return;
+    if (has_answer_) {
+        answers_.pop_front();
+        is_answered_ = is_finishing_ && answers_.empty();
+        if (is_answered_)
+            release(out);
+        out.push_back(answered{is_answered_});
     }
     append_next(out);
 }

@@ -35,14 +35,21 @@ struct resume_emit {
 };
 /// The reader held the call up for too long: close its connection.
 struct drop_reader {};
-/// The final answer is in the log. The machine is done.
-struct answered {};
-/// The final answer could not be appended as it is.
+/// A question is in the log, under this sequence, or is not.
+struct asked {
+    std::uint64_t ticket;
+    result<std::uint64_t> sequence;
+};
+/// The oldest answer is in the log. After the last one the machine is done.
+struct answered {
+    bool is_last;
+};
+/// The oldest answer could not be appended as it is; replace_answer() gives another one.
 struct answer_refused {
     std::error_code error;
 };
 
-using producer_action = std::variant<append_events, resume_emit, drop_reader, answered, answer_refused>;
+using producer_action = std::variant<append_events, resume_emit, drop_reader, asked, answered, answer_refused>;
 using producer_actions = std::vector<producer_action>;
 
 class producer {
@@ -53,10 +60,12 @@ public:
     [[nodiscard]] std::uint64_t emit(store::bytes payload, base::time_point now, producer_actions& out);
     /// Newest wins within progress_gap; never waits; an error is not reported.
     void progress(store::bytes payload, base::time_point now, producer_actions& out);
-    /// The final answer. The first one counts; false for any later one.
-    [[nodiscard]] bool finish(store::bytes response, producer_actions& out);
+    /// A message that the client has to answer. Never waits; `asked` with this ticket follows.
+    [[nodiscard]] std::uint64_t ask(store::bytes payload, producer_actions& out);
+    /// An answer. A batch has several; nothing can follow the last one, and false is for what comes after it.
+    [[nodiscard]] bool answer(store::bytes response, bool is_last, producer_actions& out);
     /// After answer_refused: another answer in its place.
-    void refinish(store::bytes response, producer_actions& out);
+    void replace_answer(store::bytes response, producer_actions& out);
 
     void appended(result<store::stream_top> top, base::time_point now, producer_actions& out);
     void reader_moved(store::reader_mark const& mark, base::time_point now, producer_actions& out);
@@ -76,6 +85,13 @@ private:
     std::vector<store::event_data> next_batch_;
     std::vector<std::uint64_t> next_tickets_;  // of the emits in next_batch_
     std::vector<std::uint64_t> batch_tickets_; // of the emits being appended
+    struct question {
+        std::uint64_t ticket;
+        std::size_t place; // in its batch
+    };
+    std::vector<question> next_questions_;
+    std::vector<question> batch_questions_;
+    std::size_t batch_size_ = 0;
     struct waiting {
         std::uint64_t ticket;
         base::time_point since;
@@ -84,9 +100,10 @@ private:
     std::uint64_t last_ticket_ = 0;
     bool is_appending_ = false;
     bool is_finishing_ = false;
-    bool is_final_batch_ = false; // being appended
+    bool has_answer_ = false; // the batch being appended
     bool is_answered_ = false;
-    store::bytes final_;
+    bool is_refused_ = false; // the oldest answer waits to be replaced
+    std::deque<store::bytes> answers_; // not in the log yet; the last of them is the last if is_finishing_
 
     store::bytes progress_; // held back
     std::optional<base::time_point> last_progress_;

@@ -42,14 +42,25 @@ std::string object_text(json::object const* params, std::string_view name)
     return value && value->is_object() ? json_text::to_json(*value) : "{}";
 }
 
+std::string outcome_text(message const& response)
+{
+    std::string text = "{";
+    for (auto const* name : {"result", "error"})
+        if (auto const* value = response.whole->if_contains(name)) {
+            text += '"';
+            text += name;
+            text += "\":";
+            json_text::append_json(text, *value);
+        }
+    text += '}';
+    return text;
+}
+
 std::expected<message, rpc_error> read_message(json::value const& value, message_limits const& limits)
 {
     auto const refuse = [](std::string why) {
         return std::unexpected(rpc_error{code::parse_error, "Parse error: Invalid JSON-RPC message: " + why, {}});
     };
-    if (value.is_array())
-        return std::unexpected(
-            rpc_error{code::invalid_request, "Invalid Request: send one message per POST, not a batch", {}});
     auto const* object = value.if_object();
     if (!object)
         return refuse("expected an object");
@@ -68,6 +79,7 @@ std::expected<message, rpc_error> read_message(json::value const& value, message
         if (!id || object->contains("result") == object->contains("error"))
             return refuse("a message has a method, or an id and either a result or an error");
         read.kind = message_kind::response;
+        read.whole = object;
         return read;
     }
     if (!method->is_string())
@@ -138,6 +150,12 @@ std::string with_scalar(std::string_view text, std::size_t at, std::string_view 
 
 }
 
+bool is_answer_to(std::string_view answer, std::string_view id) noexcept
+{
+    return answer.starts_with(answer_head) && answer.substr(answer_head.size()).starts_with(id)
+        && answer.substr(answer_head.size() + id.size()).starts_with(',');
+}
+
 std::string answer_for(std::string_view answer, std::string_view id)
 {
     return with_scalar(answer, answer_head.size(), id);
@@ -148,6 +166,13 @@ std::string progress_for(std::string_view message, std::string_view token)
     if (!message.starts_with(progress_head))
         return std::string(message);
     return token.empty() ? std::string() : with_scalar(message, progress_head.size(), token);
+}
+
+std::string request(std::string_view id, std::string_view method, std::string_view params)
+{
+    if (params.empty())
+        return fmt::format(R"({{"jsonrpc":"2.0","id":"{}","method":"{}"}})", id, method);
+    return fmt::format(R"({{"jsonrpc":"2.0","id":"{}","method":"{}","params":{}}})", id, method, params);
 }
 
 std::string notification(std::string_view method, std::string_view params)

@@ -35,6 +35,7 @@ struct message {
     std::string id; ///< JSON text; empty for a notification
     std::string_view method;
     json::object const* params = nullptr; ///< null if absent
+    json::object const* whole = nullptr;  ///< of a response: has `result` or `error`
 };
 
 struct message_limits {
@@ -46,7 +47,7 @@ struct message_limits {
 [[nodiscard]] std::expected<json::value, rpc_error>
 parse_json(std::string_view bytes, json::storage_ptr storage, message_limits const& limits = {});
 
-/// Reads one JSON-RPC message. Arrays (batches) are refused here.
+/// Reads one JSON-RPC message.
 [[nodiscard]] std::expected<message, rpc_error>
 read_message(json::value const& value, message_limits const& limits = {});
 
@@ -54,9 +55,14 @@ read_message(json::value const& value, message_limits const& limits = {});
 [[nodiscard]] std::string result_response(std::string_view id, std::string_view result);
 /// `id` is JSON text; "null" where the request could not be read.
 [[nodiscard]] std::string error_response(std::string_view id, rpc_error const& error);
+/// A request of ours. `id` is the content of a JSON string that needs no escapes; `params` is the JSON text of an
+/// object, or empty.
+[[nodiscard]] std::string request(std::string_view id, std::string_view method, std::string_view params);
 /// `params` is the JSON text of an object.
 [[nodiscard]] std::string notification(std::string_view method, std::string_view params);
 
+/// Whether an answer of ours is to the request with that id.
+[[nodiscard]] bool is_answer_to(std::string_view answer, std::string_view id) noexcept;
 /// An answer of ours as the answer to another request.
 [[nodiscard]] std::string answer_for(std::string_view answer, std::string_view id);
 /// A message of ours for a caller with another progress token (JSON text): progress carries that one, and is left
@@ -65,6 +71,9 @@ read_message(json::value const& value, message_limits const& limits = {});
 
 /// The JSON text of a request id or progress token found in params; empty if it is not a string or integer.
 [[nodiscard]] std::string id_text(json::value const& value, message_limits const& limits = {});
+
+/// The `result` or `error` of a response, as the JSON text of an object that has just that.
+[[nodiscard]] std::string outcome_text(message const& response);
 
 /// The JSON text of an object among the params; "{}" if it is not there or not an object.
 [[nodiscard]] std::string object_text(json::object const* params, std::string_view name);

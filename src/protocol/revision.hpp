@@ -20,6 +20,12 @@ constexpr revision newest_revision = revision::r2025_11_25;
 /// What `initialize` answers: the client's revision if we speak it, else our newest.
 [[nodiscard]] revision negotiate(std::string_view requested) noexcept;
 
+/// The one revision in which a client may send several messages at once.
+[[nodiscard]] constexpr bool takes_batches(revision revision) noexcept
+{
+    return revision == revision::r2025_03_26;
+}
+
 /// Older clients parse empty data as JSON and fail; they get their first id in a typed event.
 [[nodiscard]] constexpr bool takes_empty_priming(revision revision) noexcept
 {

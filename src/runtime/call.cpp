@@ -1,7 +1,11 @@
 #include "runtime/call.hpp"
 
+#include "engine/cursor.hpp"
+#include "protocol/message.hpp"
+#include "protocol/names.hpp"
 #include "runtime/node.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace belay::runtime {
@@ -32,14 +36,23 @@ call::call(
 {
 }
 
+call::call(std::shared_ptr<call> batch, std::string id, call_traits traits)
+    : call(
+          batch->node_, batch->session_, batch->loop_, batch->stream_.stream, batch->fence_, std::move(id), traits,
+          nullptr)
+{
+    batch_ = std::move(batch);
+    batch_->members_.push_back(this);
+}
+
 call::~call() = default;
 
 void call::begin()
 {
     auto const limit = traits_.max_duration.value_or(node_.settings().call_max);
-    if (limit > base::duration::zero())
+    if (open_answers_ == 0 && limit > base::duration::zero())
         deadline_.after(limit);
-    if (!has_stream())
+    if (!has_stream() || is_member())
         return;
     // The hint comes from any thread and only posts; several of them become one.
     watch_ = node_.store().watch(
@@ -78,6 +91,8 @@ std::optional<std::error_code> call::emit(std::string message, emitted done)
         return std::error_code(); // nowhere to go, by the operator's choice
     if (message.size() > node_.settings().limits.event_bytes)
         return make_error_code(errc::too_large);
+    if (is_member())
+        return batch_->emit(std::move(message), std::move(done));
     auto const outer = std::exchange(emitting_, ~std::uint64_t(0));
     emitted_now_.reset();
     auto const ticket = machine_.emit(std::make_shared<std::string const>(std::move(message)), loop_.now(), actions_);
@@ -94,8 +109,105 @@ void call::progress(std::string message)
 {
     if (is_ended_ || !has_stream_ || message.size() > node_.settings().limits.event_bytes)
         return;
+    if (is_member()) { // several share the stream: the newest of one must not replace another's
+        (void)batch_->emit(std::move(message), [](std::error_code) {});
+        return;
+    }
     machine_.progress(std::make_shared<std::string const>(std::move(message)), loop_.now(), actions_);
     perform();
+}
+
+void call::relay_question(std::string message)
+{
+    (void)machine_.ask(std::make_shared<std::string const>(std::move(message)), actions_);
+    perform();
+}
+
+std::uint64_t call::ask(std::string_view method, std::string_view params, answered done)
+{
+    if (is_member()) {
+        auto const number = batch_->ask(method, params, std::move(done));
+        auto const found = std::ranges::find(batch_->questions_, number, &question::number);
+        if (found != batch_->questions_.end())
+            found->asker = this;
+        return number;
+    }
+    auto const number = ++last_question_;
+    if (is_ended_ || !has_stream_) {
+        loop_.post([done = std::move(done), why = is_ended_ ? errc::finished : errc::unavailable]() mutable {
+            done(failure(why));
+        });
+        return number;
+    }
+    auto message = protocol::request(engine::to_string({stream_.stream, number}), method, params);
+    questions_.push_back({number, this, std::move(done)});
+    auto const ticket = machine_.ask(std::make_shared<std::string const>(std::move(message)), actions_);
+    questions_.back().ticket = ticket;
+    perform();
+    return number;
+}
+
+void call::take_answer(std::uint64_t number, std::string response)
+{
+    auto const found = std::ranges::find(questions_, number, &question::number);
+    if (found == questions_.end() || found->is_closed)
+        return;
+    auto done = std::move(found->done);
+    close_question(found);
+    done(std::move(response));
+}
+
+void call::withdraw(std::uint64_t number)
+{
+    if (is_member())
+        return batch_->withdraw(number);
+    auto const found = std::ranges::find(questions_, number, &question::number);
+    if (found == questions_.end() || found->is_closed)
+        return;
+    tell_withdrawn(number);
+    close_question(found);
+    perform();
+}
+
+void call::withdraw_all(call const& asker)
+{
+    for (auto at = questions_.begin(); at != questions_.end();) {
+        if (at->asker != &asker || at->is_closed) {
+            ++at;
+            continue;
+        }
+        tell_withdrawn(at->number);
+        auto const place = at - questions_.begin();
+        auto const before = questions_.size();
+        close_question(at);
+        at = questions_.begin() + place + (questions_.size() == before ? 1 : 0);
+    }
+}
+
+void call::tell_withdrawn(std::uint64_t number)
+{
+    auto const id = engine::to_string({stream_.stream, number});
+    (void)machine_.emit(
+        std::make_shared<std::string const>(
+            protocol::notification(protocol::method::cancelled, "{\"requestId\":\"" + id + "\"}")),
+        loop_.now(), actions_);
+}
+
+void call::close_question(std::vector<question>::iterator at)
+{
+    if (at->sequence == 0) { // an answer can overtake the store's own
+        at->is_closed = true;
+        return;
+    }
+    auto const sequence = at->sequence;
+    questions_.erase(at);
+    blank(sequence);
+}
+
+void call::blank(std::uint64_t sequence)
+{
+    // What was answered is not asked again of whoever reads this later.
+    node_.store().blank(stream_, fence_, sequence, [](result<void>) {});
 }
 
 void call::answer(std::string response)
@@ -107,21 +219,39 @@ void call::answer(std::string response)
     is_ended_ = true;
     if (response.size() > node_.settings().limits.event_bytes) {
         reason_ = protocol::end_reason::result_too_large;
-        response = protocol::ended_answer({id_, traits_.is_tool_call, traits_.is_retry_safe}, *reason_);
+        response = ended_answer({id_, traits_}, *reason_);
     }
     finish(std::move(response));
+}
+
+void call::answer_member(std::string id, std::string response)
+{
+    call_traits traits;
+    traits.is_tool_call = false;
+    append_answer({std::move(id), traits}, std::move(response), --open_answers_ == 0);
+    perform();
+}
+
+std::string call::ended_answer(answering const& of, protocol::end_reason reason) const
+{
+    return protocol::ended_answer({of.id, of.traits.is_tool_call, of.traits.is_retry_safe}, reason);
 }
 
 void call::end(protocol::end_reason reason)
 {
     if (is_ended_)
         return;
+    auto const self = shared_from_this();
+    if (open_answers_ > 0) { // each of a batch has its own answer
+        for (auto* const each : std::vector(members_))
+            each->end(reason);
+        return;
+    }
     is_ended_ = true;
     reason_ = reason;
-    auto const self = shared_from_this();
     if (reason == protocol::end_reason::interrupted)
         node_.metrics().calls_interrupted.Increment();
-    finish(protocol::ended_answer({id_, traits_.is_tool_call, traits_.is_retry_safe}, reason));
+    finish(ended_answer({id_, traits_}, reason));
     if (auto interrupt = std::exchange(interrupt_, nullptr))
         interrupt();
 }
@@ -154,8 +284,25 @@ void call::finish(std::string response)
         done();
         return;
     }
-    if (machine_.finish(std::make_shared<std::string const>(std::move(response)), actions_))
-        perform();
+    if (!is_member()) {
+        withdraw_all(*this);
+        append_answer({id_, traits_}, std::move(response), true);
+        return perform();
+    }
+    auto const batch = batch_;
+    batch->withdraw_all(*this);
+    std::erase(batch->members_, this);
+    bool const is_last = --batch->open_answers_ == 0;
+    batch->append_answer({id_, traits_}, std::move(response), is_last);
+    batch->perform();
+    done();
+}
+
+void call::append_answer(answering of, std::string response, bool is_last)
+{
+    is_ended_ = is_ended_ || is_last;
+    if (machine_.answer(std::make_shared<std::string const>(std::move(response)), is_last, actions_))
+        answering_.push_back(std::move(of));
 }
 
 void call::perform()
@@ -192,16 +339,33 @@ void call::perform()
                 }
                 if (reader)
                     reader->close(engine::close_reason::stalled, node_.retry_delay());
-            } else if (std::get_if<engine::answered>(&action)) {
-                done();
+            } else if (auto const* asked = std::get_if<engine::asked>(&action)) {
+                auto const found = std::ranges::find(questions_, asked->ticket, &question::ticket);
+                if (found == questions_.end())
+                    continue;
+                if (asked->sequence) {
+                    found->sequence = *asked->sequence;
+                    if (found->is_closed)
+                        close_question(found);
+                } else {
+                    auto failed = std::move(found->done);
+                    questions_.erase(found);
+                    if (failed)
+                        loop_.post([failed = std::move(failed), why = asked->sequence.error()]() mutable {
+                            failed(std::unexpected(why));
+                        });
+                }
+            } else if (auto const* stored = std::get_if<engine::answered>(&action)) {
+                answering_.pop_front();
+                if (stored->is_last)
+                    done();
             } else if (auto const* refused = std::get_if<engine::answer_refused>(&action)) {
                 bool const is_too_big = refused->error == errc::too_large || refused->error == errc::no_space;
-                if (is_too_big && reason_ != protocol::end_reason::result_too_large) {
+                if (is_too_big && !answering_.front().is_shortened) {
+                    answering_.front().is_shortened = true;
                     reason_ = protocol::end_reason::result_too_large;
-                    machine_.refinish(
-                        std::make_shared<std::string const>(
-                            protocol::ended_answer({id_, traits_.is_tool_call, traits_.is_retry_safe}, *reason_)),
-                        actions_);
+                    machine_.replace_answer(
+                        std::make_shared<std::string const>(ended_answer(answering_.front(), *reason_)), actions_);
                 } else {
                     // Fenced: another node has answered. Gone: the session has ended. Either way there is nobody
                     // left to tell.
@@ -250,6 +414,7 @@ void call::done()
     orphan_.cancel();
     tick_.cancel();
     watch_.reset();
+    auto const unanswered = std::exchange(questions_, {}); // what they hold may hold this call
     for (auto& each : std::exchange(waiting_, {}))
         loop_.post([resumed = std::move(each.done)]() mutable { resumed(make_error_code(errc::finished)); });
     if (handler_) // later: it may be what has just answered

@@ -1,6 +1,8 @@
-// One running request that has a stream: performs the producer machine's actions on the store. Belongs to
-// the loop whose POST started it, to its end; every function here is called on that loop unless it says
-// otherwise. It does not know the connection that started it: connections come and go.
+// One running request: performs the producer machine's actions on the store. Belongs to the loop whose POST
+// started it, to its end; every function here is called on that loop unless it says otherwise. It does not
+// know the connection that started it: connections come and go.
+//
+// A batch is a call of its own that has the stream; its members are calls that speak through it.
 #pragma once
 
 #include "base/loop.hpp"
@@ -9,10 +11,13 @@
 #include "store/ports.hpp"
 
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace belay::runtime {
 
@@ -32,25 +37,42 @@ class call : public std::enable_shared_from_this<call> {
 public:
     using emitted = std::move_only_function<void(std::error_code)>;
     using held_answer = std::move_only_function<void(std::string)>;
+    /// The client's answer, as the JSON text of its response; or why there is none.
+    using answered = std::move_only_function<void(result<std::string>)>;
 
     /// With `answer` the call has no stream: emits go nowhere and the answer goes there (`--answer json`).
     call(
         node& node, std::shared_ptr<live_session> session, base::loop& loop, store::stream_id stream,
         store::fence fence, std::string id, call_traits traits, held_answer answer);
+    /// A member of a batch.
+    call(std::shared_ptr<call> batch, std::string id, call_traits traits);
     ~call();
 
     /// Registers timers and watches. Once, before the handler starts.
     void begin();
+    /// Makes this the call of a batch, with that many requests to answer.
+    void expect_answers(std::size_t count) { open_answers_ = count; }
+    /// Answers one request of the batch that has no call of its own.
+    void answer_member(std::string id, std::string response);
 
     /// Appends a message to the call's stream. If it may go on at once, returns the outcome and drops `done`;
     /// otherwise `done` is called when the reader has caught up, on the loop.
     [[nodiscard]] std::optional<std::error_code> emit(std::string message, emitted done);
+    /// A question that another call has asked, for this call's reader too. Never waits.
+    void relay_question(std::string message);
     /// Newest wins; never waits.
     void progress(std::string message);
     /// The handler's own answer. Refused and counted if the call has ended otherwise.
     void answer(std::string response);
     /// Ends the call for a reason that is not the handler's. The handler is told.
     void end(protocol::end_reason reason);
+    /// Asks the client: a request on the call's stream. `done` is called once, on the loop, unless the call ends
+    /// first. Returns the question's number.
+    std::uint64_t ask(std::string_view method, std::string_view params, answered done);
+    /// The question is not of interest any more; the client is told.
+    void withdraw(std::uint64_t question);
+    /// A client's answer, as JSON text. A second one, or one to an unknown question, is ignored.
+    void take_answer(std::uint64_t question, std::string response);
     /// Closes the connection that follows the call, not the call; the client comes back after `retry`.
     void close_connection(std::chrono::milliseconds retry);
 
@@ -63,13 +85,35 @@ public:
     [[nodiscard]] std::optional<protocol::end_reason> end_reason() const noexcept { return reason_; }
     // From any thread:
     [[nodiscard]] bool has_stream() const noexcept { return has_stream_; }
+    [[nodiscard]] bool is_member() const noexcept { return batch_ != nullptr; }
     [[nodiscard]] base::loop& loop() const noexcept { return loop_; }
     [[nodiscard]] store::stream_key const& stream() const noexcept { return stream_; }
     [[nodiscard]] std::string const& id() const noexcept { return id_; }
     [[nodiscard]] live_session& session() const noexcept { return *session_; }
 
 private:
+    /// What is needed to end a request in another way than its answer said.
+    struct answering {
+        std::string id;
+        call_traits traits;
+        bool is_shortened = false;
+    };
+    struct question {
+        std::uint64_t number;
+        call* asker;
+        answered done;
+        std::uint64_t ticket = 0;
+        std::uint64_t sequence = 0; // 0: not in the log yet
+        bool is_closed = false;     // answered or withdrawn before that
+    };
+
     void finish(std::string response);
+    void append_answer(answering of, std::string response, bool is_last);
+    void withdraw_all(call const& asker);
+    void close_question(std::vector<question>::iterator at);
+    void blank(std::uint64_t sequence);
+    void tell_withdrawn(std::uint64_t question);
+    [[nodiscard]] std::string ended_answer(answering const& of, protocol::end_reason reason) const;
     void perform();
     void perform(engine::append_events& action);
     void arm();
@@ -84,6 +128,7 @@ private:
     std::string id_;
     call_traits traits_;
     held_answer held_;
+    std::shared_ptr<call> batch_;
     bool const has_stream_;
     engine::flow_settings flow_;
     engine::producer machine_;
@@ -100,6 +145,11 @@ private:
         emitted done;
     };
     std::vector<waiting> waiting_;
+    std::vector<question> questions_;
+    std::uint64_t last_question_ = 0;
+    std::deque<answering> answering_; // in the order of the machine's answers
+    std::size_t open_answers_ = 0;    // of a batch
+    std::vector<call*> members_;      // of a batch: those that run
     // The outcome of the emit being made, if it came at once.
     std::uint64_t emitting_ = 0;
     std::optional<std::error_code> emitted_now_;

@@ -190,7 +190,12 @@ void following::perform()
         for (auto const& action : performing_)
             std::visit(
                 overloaded{
-                    [&](engine::send_event const& send) { sink_->write_event(id_of(send.sequence), *send.payload); },
+                    [&](engine::send_event const& send) {
+                        if (send.payload->empty())
+                            sink_->write_id(id_of(send.sequence), priming_);
+                        else
+                            sink_->write_event(id_of(send.sequence), *send.payload);
+                    },
                     [&](engine::send_priming const& send) {
                         id_text_.clear();
                         ids_->append(id_text_, send.sequence, node_.next_nonce());

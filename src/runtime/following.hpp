@@ -28,6 +28,8 @@ public:
     virtual ~event_sink() = default;
     virtual void write_priming(std::string_view id, std::chrono::milliseconds retry, priming_style style) = 0;
     virtual void write_event(std::string_view id, std::string_view message) = 0;
+    /// A place in the log without a message.
+    virtual void write_id(std::string_view id, priming_style style) = 0;
     virtual void write_comment(std::string_view text) = 0;
     virtual void write_retry(std::chrono::milliseconds retry) = 0;
     /// True if the kernel took all; otherwise following::drained() is called later.

@@ -31,6 +31,7 @@ public:
     base::time_point loaded_at{};
     base::time_point written_activity{};
     bool written_held = false;
+    bool is_subscribed = false; ///< known to the node as having subscriptions
     std::vector<std::shared_ptr<following>> followers;
     std::vector<std::shared_ptr<call>> calls;
     std::move_only_function<void()> on_quiet; ///< ending: called when the last connection and call have gone

@@ -1,8 +1,10 @@
 #include "runtime/node.hpp"
 
+#include "engine/cursor.hpp"
 #include "runtime/periodic.hpp"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 namespace belay::runtime {
@@ -11,6 +13,9 @@ namespace {
 
 // Clients of a server that goes away come back when another has taken its place.
 constexpr std::chrono::milliseconds drain_retry{5000};
+
+// Mail that carries the number of a question and the client's answer to it.
+constexpr std::string_view mail_answer = "answer";
 
 // Calls of a lost node are ended in bites.
 constexpr std::size_t recover_bite = 1000;
@@ -81,8 +86,8 @@ void node::begin_call(
         return random_.next();
     }();
     // The connection first: a caller over its budget is told before anything exists.
-    auto attached = attach(
-        session, loop, stream, store::stream_kind::request, {0, false}, request.revision, request.has_origin, true);
+    auto attached
+        = attach(session, loop, stream, store::stream_kind::request, {0, false}, request.revision, request.from, true);
     if (!attached) {
         uncount_call();
         return done(
@@ -172,6 +177,22 @@ void node::call_done(live_session& session, call& gone, base::time_point now)
         quiet();
 }
 
+std::shared_ptr<call> node::begin_member(std::shared_ptr<call> const& batch, std::string id, call_traits traits)
+{
+    // Counted without asking whether the node drains: its batch was begun before.
+    running_calls_.fetch_add(1);
+    auto member = std::make_shared<call>(batch, std::move(id), traits);
+    {
+        auto& session = batch->session();
+        std::lock_guard const lock(session.mutex);
+        session.calls.push_back(member);
+        session.machine.call_began();
+    }
+    metrics_.calls_started.Increment();
+    member->begin();
+    return member;
+}
+
 result<std::shared_ptr<call>>
 node::begin_held_call(session_use const& use, base::loop& loop, call_request request, call::held_answer answer)
 {
@@ -193,25 +214,48 @@ void node::cancel(std::shared_ptr<live_session> const& session, std::string_view
     store_.find(session->key, id, [this, session, id = std::string(id)](result<store::call_ref> found) {
         if (!found)
             return cancel_held(*session, id);
-        send_cancel(*found);
+        send_cancel(*found, id);
+    });
+}
+
+void node::with_owner(store::stream_key const& stream, std::function<void(store::call_ref const&)> then)
+{
+    store_.running(stream.session, [stream, then = std::move(then)](result<std::vector<store::call_ref>> running) {
+        if (!running)
+            return;
+        for (auto const& each : *running)
+            if (each.stream == stream)
+                then(each);
     });
 }
 
 void node::cancel_stream(store::stream_key const& stream)
 {
-    store_.running(stream.session, [this, stream](result<std::vector<store::call_ref>> running) {
-        if (!running)
-            return;
-        for (auto const& each : *running)
-            if (each.stream == stream)
-                send_cancel(each);
+    with_owner(stream, [this](store::call_ref const& owner) { send_cancel(owner, owner.label); });
+}
+
+void node::take_answer(std::shared_ptr<live_session> const& session, protocol::message const& answer)
+{
+    // Our ids are strings of our own making; within the session, the stream says where the question came from.
+    std::string_view const id = answer.id;
+    if (id.size() < 2 || id.front() != '"')
+        return;
+    auto const question = engine::parse_question_id(id.substr(1, id.size() - 2));
+    if (!question)
+        return;
+    std::string body;
+    base::append_base62(body, question->number);
+    body += '\n';
+    body += protocol::outcome_text(answer);
+    with_owner({session->key, question->stream}, [this, body = std::move(body)](store::call_ref const& owner) {
+        store_.send(owner.owner, {owner.stream, std::string(mail_answer), body}, [](result<void>) {});
     });
 }
 
-void node::send_cancel(store::call_ref const& to)
+void node::send_cancel(store::call_ref const& to, std::string_view id)
 {
     store_.send(
-        to.owner, {to.stream, std::string(protocol::to_string(protocol::end_reason::cancelled)), {}},
+        to.owner, {to.stream, std::string(protocol::to_string(protocol::end_reason::cancelled)), std::string(id)},
         [this](result<void> sent) {
             if (!sent)
                 log_.warning("a cancel found no owner: {}", sent.error().message());
@@ -237,16 +281,27 @@ void node::deliver(store::owner_message message)
     auto const live = find_live(message.stream.session);
     if (!live)
         return;
+    bool const is_cancel = message.kind == protocol::to_string(protocol::end_reason::cancelled);
     std::shared_ptr<call> target;
     {
         std::lock_guard const lock(live->mutex);
         for (auto const& each : live->calls)
-            if (each->has_stream() && each->stream().stream == message.stream.stream)
+            if (each->has_stream() && each->stream().stream == message.stream.stream
+                && (is_cancel ? each->id() == message.body : !each->is_member()))
                 target = each;
     }
     if (!target)
         return;
-    // Mail to an owner says why its call ends.
+    if (message.kind == mail_answer) {
+        auto const line = message.body.find('\n');
+        auto const number = base::parse_base62(std::string_view(message.body).substr(0, line));
+        if (number)
+            target->loop().post([target, number = *number, text = message.body.substr(line + 1)]() mutable {
+                target->take_answer(number, std::move(text));
+            });
+        return;
+    }
+    // Other mail to an owner says why its call ends.
     auto const reason = message.kind == protocol::to_string(protocol::end_reason::cancelled)
         ? protocol::end_reason::cancelled
         : protocol::end_reason::session_ended;
@@ -262,19 +317,42 @@ void node::recover_lapsed(base::time_point now)
             if (each.owner == owner_) // our own lease ran late; the calls are alive
                 continue;
             store_.claim(each.stream, owner_, [this, each, now](result<store::fence> fence) {
-                if (!fence)
-                    return;
-                auto answer = std::make_shared<std::string const>(
-                    protocol::ended_answer({each.label, true, false}, protocol::end_reason::owner_lost));
-                store_.append(
-                    each.stream, *fence, {{std::move(answer), store::event_kind::response}}, true, now,
-                    [this](result<store::stream_top> top) {
-                        if (top)
-                            metrics_.call_ended(protocol::to_string(protocol::end_reason::owner_lost));
-                    });
+                if (fence)
+                    answer_lost(each, *fence, now);
             });
         }
     });
+}
+
+void node::answer_lost(store::call_ref const& lost, store::fence fence, base::time_point now)
+{
+    // Of a batch, some requests may have their answers already.
+    store_.read_after(
+        lost.stream, 0, {~std::size_t(0), ~std::size_t(0)}, [this, lost, fence, now](result<store::page> page) {
+            if (!page)
+                return;
+            std::vector<store::event_data> answers;
+            for (auto const line : std::views::split(lost.label, '\n')) {
+                std::string_view const id(line.begin(), line.end());
+                bool const is_answered = std::ranges::any_of(page->events, [&](store::stored_event const& event) {
+                    return event.kind == store::event_kind::response && protocol::is_answer_to(*event.payload, id);
+                });
+                if (!is_answered)
+                    answers.push_back(
+                        {std::make_shared<std::string const>(
+                             protocol::ended_answer({id, true, false}, protocol::end_reason::owner_lost)),
+                         store::event_kind::response});
+            }
+            auto const count = answers.size();
+            store_.append(
+                lost.stream, fence, std::move(answers), true, now, [this, count](result<store::stream_top> top) {
+                    if (!top)
+                        return;
+                    metrics_.events_appended.Increment(static_cast<double>(count));
+                    for (std::size_t i = 0; i < count; ++i)
+                        metrics_.call_ended(protocol::to_string(protocol::end_reason::owner_lost));
+                });
+        });
 }
 
 template<class F>

@@ -52,11 +52,18 @@ struct client_hello {
     std::string capabilities; ///< JSON text
 };
 
+/// Where a request came from: decides how many connections its session may have, and how they are primed.
+enum class caller {
+    direct,
+    browser, ///< shares six connections per origin
+    pipe,    ///< one connection for everything, without event ids
+};
+
 struct call_request {
-    std::string id; ///< JSON text
+    std::string id; ///< JSON text; of a batch: one per line
     protocol::revision revision = protocol::newest_revision;
     call_traits traits;
-    bool has_origin = false;
+    caller from = caller::direct;
     std::optional<store::once_key> once{};
 };
 
@@ -78,7 +85,7 @@ enum class follow_refusal {
 
 struct follow_request {
     std::optional<std::string_view> last_event_id;
-    bool has_origin = false;
+    caller from = caller::direct;
 };
 
 class node {
@@ -110,6 +117,9 @@ public:
 
     /// Makes the call and its stream, and attaches the caller's connection, before anything runs.
     void begin_call(session_use const& use, base::loop& loop, call_request request, store::completion<begun_call> done);
+    /// A member of a batch, which is a call with a stream (call::expect_answers).
+    [[nodiscard]] std::shared_ptr<call>
+    begin_member(std::shared_ptr<call> const& batch, std::string id, call_traits traits);
     /// A call without a stream, whose answer goes to `answer`.
     result<std::shared_ptr<call>>
     begin_held_call(session_use const& use, base::loop& loop, call_request request, call::held_answer answer);
@@ -117,6 +127,20 @@ public:
     void cancel(std::shared_ptr<live_session> const& session, std::string_view id);
     /// Cancels the call that owns the stream, wherever it runs.
     void cancel_stream(store::stream_key const& stream);
+
+    /// A client's answer to a request of ours. Unknown, foreign and second answers have no effect.
+    void take_answer(std::shared_ptr<live_session> const& session, protocol::message const& answer);
+
+    // --- what belongs to no call
+
+    /// A message on the session's standalone stream. From any thread.
+    void notify(std::shared_ptr<live_session> const& session, std::string message);
+    /// The same for every initialized session of this node that the filter takes. From any thread.
+    void broadcast(std::string message, std::function<bool(store::session_record const&)> filter);
+    /// The URIs that sessions of this node are subscribed to, each once. From any thread.
+    [[nodiscard]] std::vector<std::string> subscriptions();
+    /// A message for the sessions of this node that are subscribed to the URI. From any thread.
+    void notify_subscribers(std::string_view uri, std::string const& message);
 
     // --- streams
 
@@ -178,7 +202,7 @@ private:
     };
     std::expected<attachment, follow_refusal> attach(
         std::shared_ptr<live_session> const& session, base::loop& loop, store::stream_id stream,
-        store::stream_kind kind, start_position from, protocol::revision revision, bool has_origin,
+        store::stream_kind kind, start_position from, protocol::revision revision, caller who,
         bool is_new_call = false);
     void close_over_budget(attachment const& made);
     /// The newcomer's call was refused: nobody has to go for it.
@@ -195,7 +219,14 @@ private:
     void end_overdue(base::time_point now);
     void finish_end(std::shared_ptr<live_session> const& session, store::completion<void> done);
     [[nodiscard]] priming_style style_of(protocol::revision revision) const noexcept;
-    void send_cancel(store::call_ref const& to);
+    void send_cancel(store::call_ref const& to, std::string_view id);
+    void with_owner(store::stream_key const& stream, std::function<void(store::call_ref const&)> then);
+    void answer_lost(store::call_ref const& lost, store::fence fence, base::time_point now);
+    /// Takes over a newer record. Under the session's lock.
+    void adopt(std::shared_ptr<live_session> const& session, std::shared_ptr<store::session_record const> record);
+    void append_standalone(
+        live_session const& session, store::session_record const& record, store::bytes message, base::time_point now);
+    [[nodiscard]] std::vector<std::shared_ptr<live_session>> subscribed_sessions();
     void cancel_held(live_session& session, std::string_view id);
     /// Visits every live session under its lock.
     template<class F>
@@ -218,6 +249,10 @@ private:
     std::atomic<bool> is_interrupting_{false};
     std::function<void()> on_departure_;
     std::unique_ptr<store::watch_handle> mail_;
+
+    // Sessions with subscriptions, so that an update need not look at all of them.
+    std::mutex subscribed_mutex_;
+    std::unordered_map<store::session_key, std::weak_ptr<live_session>, store::session_key_hash> subscribed_;
 
     // Sessions in the order they were opened, kept only where session.max_lifetime is on.
     std::mutex by_age_mutex_;

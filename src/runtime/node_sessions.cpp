@@ -39,7 +39,7 @@ std::shared_ptr<live_session>
 node::insert_live(std::shared_ptr<store::session_record const> record, base::time_point now)
 {
     auto fresh = std::make_shared<live_session>(record->key);
-    fresh->record = std::move(record);
+    adopt(fresh, std::move(record));
     fresh->loaded_at = now;
     fresh->written_activity = now;
     fresh->machine.note_activity(now);
@@ -50,6 +50,10 @@ node::insert_live(std::shared_ptr<store::session_record const> record, base::tim
 
 void node::remove_live(store::session_key const& key)
 {
+    {
+        std::lock_guard const lock(subscribed_mutex_);
+        subscribed_.erase(key);
+    }
     auto& stripe = stripe_of(key);
     std::lock_guard const lock(stripe.mutex);
     stripe.sessions.erase(key);
@@ -111,7 +115,7 @@ void node::use(std::string_view principal, std::string_view id, base::loop& loop
             if (live) {
                 std::lock_guard const lock(live->mutex);
                 if (live->record->revision < (*record)->revision)
-                    live->record = *record;
+                    adopt(live, *record);
                 live->loaded_at = at;
             } else {
                 live = insert_live(*record, at);
@@ -176,7 +180,7 @@ void node::change(
             if (stored) {
                 std::lock_guard const lock(session->mutex);
                 if (session->record->revision < (*stored)->revision)
-                    session->record = *stored;
+                    adopt(session, *stored);
             } else if (stored.error() == errc::conflict) {
                 // Someone else was first: edit what is there now.
                 store_.load(
@@ -187,7 +191,7 @@ void node::change(
                             return done(std::unexpected(fresh.error()));
                         {
                             std::lock_guard const lock(session->mutex);
-                            session->record = *fresh;
+                            adopt(session, *fresh);
                         }
                         change(session, std::move(edit), std::move(done));
                     });

@@ -1,8 +1,10 @@
 // The node's connections: which of them follows which stream, from where, and what follows when one leaves.
 #include "engine/cursor.hpp"
 #include "runtime/node.hpp"
+#include "runtime/periodic.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace belay::runtime {
@@ -18,17 +20,19 @@ priming_style node::style_of(protocol::revision revision) const noexcept
 
 std::expected<node::attachment, follow_refusal> node::attach(
     std::shared_ptr<live_session> const& session, base::loop& loop, store::stream_id stream, store::stream_kind kind,
-    start_position from, protocol::revision revision, bool has_origin, bool is_new_call)
+    start_position from, protocol::revision revision, caller who, bool is_new_call)
 {
     auto const now = loop.now();
-    auto const style = style_of(revision);
+    auto const style = who == caller::pipe ? priming_style::none : style_of(revision);
     engine::attach_request request;
     request.connection = next_connection_.fetch_add(1, std::memory_order_relaxed);
     request.stream = stream;
     request.kind = kind;
     request.can_return = style != priming_style::none || from.sequence.value_or(0) > 0;
     request.is_new_call = is_new_call;
-    request.budget = has_origin ? settings_.open_with_origin : settings_.open_without_origin;
+    request.budget = who == caller::pipe ? std::numeric_limits<std::size_t>::max()
+        : who == caller::browser         ? settings_.open_with_origin
+                                         : settings_.open_without_origin;
     request.policy = settings_.standalone;
 
     attachment made;
@@ -120,6 +124,97 @@ std::move_only_function<void()> node::take_quiet(live_session& session)
     return std::exchange(session.on_quiet, nullptr);
 }
 
+// --- messages that belong to no call
+
+void node::append_standalone(
+    live_session const& session, store::session_record const& record, store::bytes message, base::time_point now)
+{
+    store_.append(
+        {session.key, record.standalone}, 0, {{std::move(message), store::event_kind::ordinary}}, false, now,
+        [this](result<store::stream_top> top) {
+            if (top)
+                metrics_.events_appended.Increment();
+            else if (top.error() != errc::not_found) // it may have ended meanwhile
+                log_.warning("a notification could not be kept: {}", top.error().message());
+        });
+}
+
+void node::notify(std::shared_ptr<live_session> const& session, std::string message)
+{
+    if (!periodic_)
+        return;
+    auto& loop = periodic_->loop;
+    loop.post([this, &loop, session, text = std::make_shared<std::string const>(std::move(message))] {
+        append_standalone(*session, *session->current_record(), text, loop.now());
+    });
+}
+
+void node::broadcast(std::string message, std::function<bool(store::session_record const&)> filter)
+{
+    if (!periodic_)
+        return;
+    auto& loop = periodic_->loop;
+    loop.post(
+        [this, &loop, filter = std::move(filter), text = std::make_shared<std::string const>(std::move(message))] {
+            std::vector<std::shared_ptr<live_session>> sessions;
+            for (auto& stripe : table_) {
+                std::lock_guard const lock(stripe.mutex);
+                for (auto const& [key, session] : stripe.sessions)
+                    sessions.push_back(session);
+            }
+            for (auto const& session : sessions) {
+                auto const record = session->current_record();
+                if (record->initialized && filter(*record))
+                    append_standalone(*session, *record, text, loop.now());
+            }
+        });
+}
+
+void node::adopt(std::shared_ptr<live_session> const& session, std::shared_ptr<store::session_record const> record)
+{
+    session->record = std::move(record);
+    bool const has_any = !session->record->subscriptions.empty();
+    if (has_any == session->is_subscribed)
+        return;
+    session->is_subscribed = has_any;
+    std::lock_guard const lock(subscribed_mutex_);
+    if (has_any)
+        subscribed_[session->key] = session;
+    else
+        subscribed_.erase(session->key);
+}
+
+std::vector<std::shared_ptr<live_session>> node::subscribed_sessions()
+{
+    std::vector<std::shared_ptr<live_session>> sessions;
+    std::lock_guard const lock(subscribed_mutex_);
+    for (auto const& [key, session] : subscribed_)
+        if (auto const live = session.lock())
+            sessions.push_back(live);
+    return sessions;
+}
+
+std::vector<std::string> node::subscriptions()
+{
+    std::vector<std::string> uris;
+    for (auto const& session : subscribed_sessions()) {
+        auto const record = session->current_record();
+        uris.insert(uris.end(), record->subscriptions.begin(), record->subscriptions.end());
+    }
+    std::ranges::sort(uris);
+    uris.erase(std::ranges::unique(uris).begin(), uris.end());
+    return uris;
+}
+
+void node::notify_subscribers(std::string_view uri, std::string const& message)
+{
+    for (auto const& session : subscribed_sessions()) {
+        auto const record = session->current_record();
+        if (std::ranges::find(record->subscriptions, uri) != record->subscriptions.end())
+            notify(session, message);
+    }
+}
+
 void node::follow(
     session_use const& use, base::loop& loop, follow_request request,
     std::move_only_function<void(std::expected<std::shared_ptr<following>, follow_refusal>)> done)
@@ -138,7 +233,7 @@ void node::follow(
     store::stream_key const key{session->key, stream};
     store_.read_after(
         key, ~std::uint64_t(0), {0, 0},
-        [this, session, &loop, stream, key, cursor, is_standalone, session_revision, has_origin = request.has_origin,
+        [this, session, &loop, stream, key, cursor, is_standalone, session_revision, who = request.from,
          done = std::move(done)](result<store::page> page) mutable {
             if (!page)
                 return done(std::unexpected(
@@ -162,10 +257,10 @@ void node::follow(
             }
             auto const epoch = state.top.epoch;
             auto const attach_as
-                = [this, session, &loop, stream, epoch, from, has_origin](
+                = [this, session, &loop, stream, epoch, from, who](
                       store::stream_kind kind,
                       protocol::revision revision) -> std::expected<std::shared_ptr<following>, follow_refusal> {
-                auto const attached = attach(session, loop, stream, kind, from, revision, has_origin);
+                auto const attached = attach(session, loop, stream, kind, from, revision, who);
                 if (!attached)
                     return std::unexpected(attached.error());
                 close_over_budget(*attached);

@@ -77,6 +77,10 @@ private:
                     watch_.reset();
                     return on_.answer(protocol::answer_for(*event.payload, on_.id()));
                 }
+                if (event.kind == store::event_kind::question) {
+                    on_.relay_question(*event.payload);
+                    continue;
+                }
                 message = protocol::progress_for(*event.payload, token_);
                 if (message.empty())
                     continue;

@@ -47,6 +47,8 @@ public:
     /// The JSON text of an InitializeResult.
     [[nodiscard]] virtual std::string initialize_result(protocol::revision revision) const = 0;
     [[nodiscard]] virtual outcome handle(incoming const& request) = 0;
+    /// Whether handle() would answer without a call.
+    [[nodiscard]] virtual bool is_instant(protocol::message const& request) const = 0;
 };
 
 }

@@ -213,6 +213,15 @@ runtime::outcome server_core::handle(runtime::incoming const& request)
     return refuse(request, {protocol::code::method_not_found, "Method not found", {}});
 }
 
+bool server_core::is_instant(protocol::message const& request) const
+{
+    if (request.method != protocol::method::tools_call || !request.params)
+        return true;
+    auto const* name = request.params->if_contains("name");
+    auto const found = name && name->is_string() ? tools_.find(view(name->get_string())) : tools_.end();
+    return found == tools_.end() || found->second->quick;
+}
+
 runtime::outcome server_core::set_level(runtime::incoming const& request) const
 {
     auto const* value = request.message.params ? request.message.params->if_contains("level") : nullptr;

@@ -29,6 +29,7 @@ public:
 
     [[nodiscard]] std::string initialize_result(protocol::revision revision) const override;
     [[nodiscard]] runtime::outcome handle(runtime::incoming const& request) override;
+    [[nodiscard]] bool is_instant(protocol::message const& request) const override;
 
 private:
     [[nodiscard]] runtime::outcome call_tool(runtime::incoming const& request) const;

@@ -13,8 +13,13 @@ constexpr std::size_t event_overhead = 112;
 // What a remembered key costs beside its text.
 constexpr std::size_t key_overhead = 96;
 
-// Set aside for each unfinished call, so that a short final answer always has room.
+// Set aside for each answer that is to come, so that a short one always has room.
 constexpr std::size_t answer_reserve = 1024;
+
+std::size_t reserve_for(stream_meta const& meta) noexcept
+{
+    return answer_reserve * (1 + static_cast<std::size_t>(std::ranges::count(meta.label, '\n')));
+}
 
 std::size_t charge_of(bytes const& payload) noexcept
 {
@@ -208,7 +213,7 @@ result<opened_stream> memory_store::open_locked(
     if (session->streams.contains(key.stream))
         return failure(errc::conflict);
     std::optional<stream_id> twin;
-    std::size_t need = answer_reserve;
+    std::size_t need = reserve_for(meta);
     if (meta.once) {
         auto const first = look_up_key(*session, *meta.once);
         if (!first)
@@ -230,8 +235,8 @@ result<opened_stream> memory_store::open_locked(
     fresh->fence = next_fence_.fetch_add(1, std::memory_order_relaxed);
     fresh->order = session->next_order++;
     fresh->top.epoch = epoch_;
-    fresh->reserved = answer_reserve;
-    add_bytes(*session, answer_reserve);
+    fresh->reserved = reserve_for(fresh->meta);
+    add_bytes(*session, fresh->reserved);
     if (fresh->meta.once && !twin)
         remember_key(*session, *fresh->meta.once, key.stream, fresh->order);
     opened_stream const opened{fresh->fence, epoch_, twin};
@@ -266,19 +271,22 @@ result<stream_top> memory_store::append_locked(
     if (!is_standalone && into.fence != fence)
         return failure(errc::fenced);
     std::size_t need = 0;
+    std::size_t reserved = 0;
     for (auto const& event : events) {
         if (event.payload->size() > limits_.event_bytes)
             return failure(errc::too_large);
         need += charge_of(event.payload);
+        if (event.kind == event_kind::response)
+            reserved = std::min(reserved + answer_reserve, into.reserved);
     }
+    if (finish)
+        reserved = into.reserved;
     auto& session = *in.find(key.session);
-    if (!finish || need > into.reserved)
-        if (auto const room = make_room(in, session, &into, need, finish); !room)
+    if (need > reserved)
+        if (auto const room = make_room(in, session, &into, need, reserved > 0); !room)
             return std::unexpected(room.error());
-    if (finish) {
-        release_bytes(session, into.reserved);
-        into.reserved = 0;
-    }
+    release_bytes(session, reserved);
+    into.reserved -= reserved;
     for (auto& event : events) {
         into.top.offset += event.payload->size();
         into.events.push_back({++into.top.sequence, into.top.offset, std::move(event.payload), event.kind});
@@ -310,6 +318,38 @@ void memory_store::append(
     for (auto const& each : to_wake)
         if (each->is_active.load(std::memory_order_acquire))
             each->wake();
+    done(std::move(outcome));
+}
+
+void memory_store::blank(stream_key const& key, fence fence, std::uint64_t sequence, completion<void> done)
+{
+    result<void> outcome;
+    {
+        auto& in = stripe_of(key.session);
+        std::lock_guard const lock(in.mutex);
+        auto const found = find_stream(in, key);
+        if (!found) {
+            outcome = std::unexpected(found.error());
+        } else if ((*found)->fence != fence) {
+            outcome = failure(errc::fenced);
+        } else {
+            auto& of = **found;
+            stored_event* event = nullptr;
+            if (auto const kept = std::ranges::find(of.pinned, sequence, &stored_event::sequence);
+                kept != of.pinned.end())
+                event = &*kept;
+            else if (!of.events.empty() && sequence >= of.events.front().sequence && sequence <= of.top.sequence)
+                event = &of.events[sequence - of.events.front().sequence];
+            if (event) {
+                static auto const nothing = std::make_shared<std::string const>();
+                auto const freed = event->payload->size();
+                of.charge -= freed;
+                release_bytes(*in.find(key.session), freed);
+                event->payload = nothing;
+                event->kind = event_kind::ordinary;
+            }
+        }
+    }
     done(std::move(outcome));
 }
 

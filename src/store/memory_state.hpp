@@ -24,7 +24,7 @@ struct memory_store::stream {
     stream_top top;
     bool finished = false;
     std::size_t charge = 0; // of all kept events
-    std::size_t reserved = 0; // for the final answer
+    std::size_t reserved = 0; // for the answers that are to come
     std::deque<stored_event> events; // consecutive sequences
     std::vector<stored_event> pinned; // undelivered responses that retention has passed by; older than all events
     std::deque<base::time_point> appended_at; // of `events`, standalone stream only
@@ -43,7 +43,7 @@ struct memory_store::stream {
     [[nodiscard]] stream_state state() const noexcept { return {top, first_kept(), finished, reader}; }
     [[nodiscard]] bool is_pinned(stored_event const& event) const noexcept
     {
-        return event.kind == event_kind::response && event.sequence > reader.delivered;
+        return event.kind != event_kind::ordinary && event.sequence > reader.delivered;
     }
     [[nodiscard]] bool is_droppable() const noexcept
     {

@@ -5,6 +5,23 @@
 
 namespace belay::store {
 
+namespace {
+
+bool has_line(std::string_view label, std::string_view line) noexcept
+{
+    if (label == line)
+        return true;
+    for (std::size_t at = 0; at <= label.size();) {
+        auto const end = std::min(label.find('\n', at), label.size());
+        if (label.substr(at, end - at) == line)
+            return true;
+        at = end + 1;
+    }
+    return false;
+}
+
+}
+
 memory_store::memory_store(limits limits, std::uint64_t epoch, event_counter* counter)
     : limits_(limits), epoch_(epoch), counter_(counter), stripes_(std::make_unique<std::array<stripe, stripe_count>>())
 {
@@ -226,7 +243,7 @@ void memory_store::find(session_key const& key, std::string_view label, completi
             stream_id newest_id = 0;
             stream const* newest = nullptr;
             for (auto const& [id, each] : session->streams)
-                if (each->meta.kind == stream_kind::request && each->meta.label == label
+                if (each->meta.kind == stream_kind::request && has_line(each->meta.label, label)
                     && (!newest || each->order > newest->order)) {
                     newest = each.get();
                     newest_id = id;

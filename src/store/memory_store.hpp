@@ -44,6 +44,7 @@ public:
     void append(
         stream_key const& key, fence fence, std::vector<event_data> events, bool finish, base::time_point now,
         completion<stream_top> done) override;
+    void blank(stream_key const& key, fence fence, std::uint64_t sequence, completion<void> done) override;
     void read_after(stream_key const& key, std::uint64_t after, read_limit limit, completion<page> done) override;
     void inspect(stream_key const& key, completion<stream_meta> done) override;
     [[nodiscard]] std::unique_ptr<watch_handle>

@@ -56,11 +56,15 @@ public:
         = 0;
 
     /// Gives the events the next sequences and keeps them, all or none. On completion their ids may be shown to a
-    /// client. With `finish` nothing can follow. The standalone stream takes any fence and exists from its first use.
+    /// client. With `finish` nothing can follow. Room for a short answer to each line of the label is set aside. The
+    /// standalone stream takes any fence and exists from its first use.
     virtual void append(
         stream_key const& key, fence fence, std::vector<event_data> events, bool finish, base::time_point now,
         completion<stream_top> done)
         = 0;
+
+    /// Takes the payload out of a kept event; its place stays. No error if it is not there any more.
+    virtual void blank(stream_key const& key, fence fence, std::uint64_t sequence, completion<void> done) = 0;
 
     /// The kept events after the sequence. A gap is data, not an error. Never a scan.
     virtual void read_after(stream_key const& key, std::uint64_t after, read_limit limit, completion<page> done) = 0;
@@ -92,7 +96,7 @@ public:
     virtual void lapsed(base::time_point now, std::size_t limit, completion<std::vector<call_ref>> done) = 0;
     /// Takes a call over; older fences are refused from then on.
     virtual void claim(stream_key const& key, std::string const& owner, completion<fence> done) = 0;
-    /// The newest call of the session whose stream has this label; nothing if that one has finished.
+    /// The newest call of the session whose stream has this line in its label; nothing if that one has finished.
     virtual void find(session_key const& key, std::string_view label, completion<call_ref> done) = 0;
     /// All unfinished calls of the session.
     virtual void running(session_key const& key, completion<std::vector<call_ref>> done) = 0;

@@ -51,12 +51,13 @@ struct once_key {
 struct stream_meta {
     stream_kind kind = stream_kind::request;
     std::string tag;   ///< Kept for the engine: the revision that the stream speaks.
-    std::string label; ///< The request's id as JSON text; calls are found by it.
+    std::string label; ///< The ids of its requests as JSON text, one per line; calls are found by them.
     std::optional<once_key> once{};
 };
 
-/// `ordinary` events go by retention; `response` is kept until delivered or the session ends.
-enum class event_kind : std::uint8_t { ordinary, response };
+/// `ordinary` events go by retention; a `question` is kept until delivered or blank, a `response` until delivered or
+/// the session ends.
+enum class event_kind : std::uint8_t { ordinary, question, response };
 
 struct event_data {
     bytes payload;

@@ -130,20 +130,21 @@ std::optional<std::string_view> cursor_of(http::request const& request) noexcept
     return cursor && cursor->empty() ? std::nullopt : cursor;
 }
 
+protocol::revision revision_of(runtime::session_use const& use)
+{
+    return protocol::parse_revision(use.record()->version).value_or(protocol::newest_revision);
+}
+
+runtime::caller caller_of(http::request const& request) noexcept
+{
+    return request.header("Origin") ? runtime::caller::browser : runtime::caller::direct;
+}
+
 bool is_event_id_text(std::string_view text) noexcept
 {
     return text.size() <= engine::max_event_id_bytes
         && std::ranges::all_of(text, [](char c) { return c > 0x20 && c < 0x7f; });
 }
-
-/// A request's body as JSON, with the memory it lives in.
-struct parsed_body {
-    parsed_body() {} // leaves the buffer as it is: two kilobytes of zeros are not free
-    std::array<unsigned char, 2048> buffer;
-    json::monotonic_resource arena{buffer.data(), buffer.size()};
-    json::value value = json::value(json::storage_ptr(&arena));
-    protocol::message message;
-};
 
 /// One HTTP answer that carries a stream: what a following writes to, as SSE.
 class sse_sink final : public runtime::event_sink,
@@ -174,6 +175,13 @@ public:
     void write_event(std::string_view id, std::string_view message) override
     {
         http::append_event(exchange_->out(), {"message", id, {}, message});
+    }
+    void write_id(std::string_view id, runtime::priming_style style) override
+    {
+        if (style == runtime::priming_style::empty)
+            http::append_event(exchange_->out(), {{}, id, {}, ""});
+        else if (style == runtime::priming_style::typed)
+            http::append_event(exchange_->out(), {"belay", id, {}, "{}"});
     }
     void write_comment(std::string_view text) override { http::append_comment(exchange_->out(), text); }
     void write_retry(std::chrono::milliseconds retry) override
@@ -219,6 +227,16 @@ private:
 };
 
 }
+
+/// A request's body as JSON, with the memory it lives in.
+struct streamable_http::parsed_body {
+    parsed_body() {} // leaves the buffer as it is: two kilobytes of zeros are not free
+    std::array<unsigned char, 2048> buffer;
+    json::monotonic_resource arena{buffer.data(), buffer.size()};
+    json::value value = json::value(json::storage_ptr(&arena));
+    protocol::message message;
+    std::vector<protocol::message> batch; ///< of a body that is an array
+};
 
 streamable_http::streamable_http(runtime::node& node, runtime::service& service, streamable_http_settings settings)
     : node_(node), service_(service), settings_(settings)
@@ -276,6 +294,30 @@ void streamable_http::post(exchange_ptr exchange)
     if (!value)
         return refuse(*exchange, 400, value.error());
     body->value = std::move(*value);
+    if (auto const* const batch = body->value.if_array()) {
+        if (batch->empty() || batch->size() > settings_.batch_max)
+            return refuse(
+                *exchange, 400,
+                {code::invalid_request,
+                 "Invalid Request: a batch has 1 to " + std::to_string(settings_.batch_max) + " messages",
+                 {}});
+        for (auto const& each : *batch) {
+            auto read = protocol::read_message(each);
+            if (!read)
+                return refuse(*exchange, 400, read.error());
+            if (read->method == protocol::method::initialize)
+                return refuse(
+                    *exchange, 400,
+                    {code::invalid_request, "Invalid Request: initialize must not be part of a batch", {}});
+            body->batch.push_back(std::move(*read));
+        }
+        return with_session(std::move(exchange), [this, body](exchange_ptr of, runtime::session_use use) {
+            if (!protocol::takes_batches(revision_of(use)))
+                return refuse(
+                    *of, 400, {code::invalid_request, "Invalid Request: send one message per POST, not a batch", {}});
+            dispatch_batch(std::move(of), std::move(use), body);
+        });
+    }
     auto message = protocol::read_message(body->value);
     if (!message)
         return refuse(*exchange, 400, message.error());
@@ -287,14 +329,139 @@ void streamable_http::post(exchange_ptr exchange)
     });
 }
 
+namespace {
+
+/// Collects the answers of a batch, in the order of its requests.
+class batch_answers {
+public:
+    batch_answers(std::size_t count, std::move_only_function<void(std::string)> done)
+        : answers_(count), open_(count), done_(std::move(done))
+    {
+    }
+    void put(std::size_t place, std::string answer)
+    {
+        answers_[place] = std::move(answer);
+        if (--open_ > 0)
+            return;
+        std::string body = "[";
+        for (auto const& each : answers_) {
+            if (body.size() > 1)
+                body += ',';
+            body += each;
+        }
+        body += ']';
+        std::exchange(done_, nullptr)(std::move(body));
+    }
+
+private:
+    std::vector<std::string> answers_;
+    std::size_t open_;
+    std::move_only_function<void(std::string)> done_;
+};
+
+}
+
+void streamable_http::dispatch_batch(exchange_ptr exchange, runtime::session_use use, std::shared_ptr<parsed_body> body)
+{
+    std::string ids;
+    bool is_instant = settings_.answer != answer_form::sse;
+    for (auto const& each : body->batch) {
+        if (each.kind == protocol::message_kind::notification)
+            runtime::handle_notification(node_, use.session(), each);
+        else if (each.kind == protocol::message_kind::response)
+            node_.take_answer(use.session(), each);
+        else {
+            is_instant = is_instant && service_.is_instant(each);
+            ids += (ids.empty() ? "" : "\n") + each.id;
+        }
+    }
+    std::erase_if(body->batch, [](auto const& each) { return each.kind != protocol::message_kind::request; });
+    if (body->batch.empty())
+        return exchange->respond({202, {}, {}}, {});
+    if (is_instant || settings_.answer == answer_form::json)
+        return hold_batch(std::move(exchange), std::move(use), std::move(body));
+    run_batch(std::move(exchange), use, std::move(body), std::move(ids));
+}
+
+void streamable_http::hold_batch(exchange_ptr exchange, runtime::session_use use, std::shared_ptr<parsed_body> body)
+{
+    auto& loop = exchange->loop();
+    auto const who = caller_of(exchange->request());
+    auto const kept = std::make_shared<runtime::session_use>(std::move(use));
+    auto const revision = revision_of(*kept);
+    auto const answers = std::make_shared<batch_answers>(
+        body->batch.size(), [exchange, kept](std::string all) { exchange->respond({200, json_type, {}}, all); });
+    for (std::size_t i = 0; i < body->batch.size(); ++i) {
+        auto const& message = body->batch[i];
+        auto outcome = service_.handle({node_, kept->session(), revision, message});
+        if (auto* const instant = std::get_if<runtime::instant_answer>(&outcome)) {
+            answers->put(i, std::move(instant->response));
+        } else if (auto* const deferred = std::get_if<runtime::deferred_answer>(&outcome)) {
+            deferred->run([answers, i](std::string response) { answers->put(i, std::move(response)); });
+        } else {
+            auto& start = std::get<runtime::start_call>(outcome);
+            auto const call = node_.begin_held_call(
+                *kept, loop, {message.id, revision, start.traits, who},
+                [answers, i](std::string response) { answers->put(i, std::move(response)); });
+            if (call)
+                start.run(*call);
+            else
+                answers->put(
+                    i,
+                    protocol::error_response(
+                        message.id,
+                        {code::server_error, "The server cannot take this now: " + call.error().message(), {}}));
+        }
+    }
+}
+
+void streamable_http::run_batch(
+    exchange_ptr exchange, runtime::session_use const& use, std::shared_ptr<parsed_body> body, std::string ids)
+{
+    auto& loop = exchange->loop();
+    auto const revision = revision_of(use);
+    runtime::call_request request{std::move(ids), revision, {}, caller_of(exchange->request())};
+    node_.begin_call(
+        use, loop, std::move(request),
+        [this, exchange = std::move(exchange), body, revision,
+         session = use.session()](result<runtime::begun_call> begun) mutable {
+            if (!begun)
+                return refuse_begin(*exchange, begun.error());
+            auto const& batch = begun->call;
+            auto const sink = std::make_shared<sse_sink>(std::move(exchange), begun->following);
+            sink->begin();
+            batch->expect_answers(body->batch.size());
+            for (auto const& message : body->batch) {
+                auto outcome = service_.handle({node_, session, revision, message});
+                if (auto* const instant = std::get_if<runtime::instant_answer>(&outcome))
+                    batch->answer_member(message.id, std::move(instant->response));
+                else if (auto* const deferred = std::get_if<runtime::deferred_answer>(&outcome))
+                    deferred->run([batch, id = message.id](std::string response) {
+                        batch->answer_member(id, std::move(response));
+                    });
+                else if (auto& start = std::get<runtime::start_call>(outcome); start.once)
+                    batch->answer_member(
+                        message.id,
+                        protocol::error_response(
+                            message.id,
+                            {code::invalid_params, "A call with an idempotency key cannot be part of a batch", {}}));
+                else
+                    start.run(node_.begin_member(batch, message.id, start.traits));
+            }
+            begun->following->start(sink);
+        });
+}
+
 void streamable_http::dispatch(exchange_ptr exchange, runtime::session_use use, protocol::message const& message)
 {
     if (message.kind != protocol::message_kind::request) {
         if (message.kind == protocol::message_kind::notification)
             runtime::handle_notification(node_, use.session(), message);
+        else
+            node_.take_answer(use.session(), message);
         return exchange->respond({202, {}, {}}, {});
     }
-    auto const revision = protocol::parse_revision(use.record()->version).value_or(protocol::newest_revision);
+    auto const revision = revision_of(use);
     auto outcome = service_.handle({node_, use.session(), revision, message});
     if (auto* const instant = std::get_if<runtime::instant_answer>(&outcome))
         return answer_instant(std::move(exchange), use, message.id, std::move(instant->response));
@@ -312,7 +479,7 @@ void streamable_http::answer_instant(
 {
     if (settings_.answer != answer_form::sse)
         return exchange->respond({200, json_type, {}}, response);
-    auto const revision = protocol::parse_revision(use.record()->version).value_or(protocol::newest_revision);
+    auto const revision = revision_of(use);
     runtime::start_call start;
     start.run = [response = std::move(response)](std::shared_ptr<runtime::call> call) mutable {
         call->answer(std::move(response));
@@ -326,8 +493,8 @@ void streamable_http::run_call(
     runtime::start_call start)
 {
     auto& loop = exchange->loop();
-    bool const has_origin = exchange->request().header("Origin").has_value();
-    runtime::call_request request{std::move(id), revision, start.traits, has_origin, std::move(start.once)};
+    runtime::call_request request{
+        std::move(id), revision, start.traits, caller_of(exchange->request()), std::move(start.once)};
     if (settings_.answer == answer_form::json) {
         if (request.once)
             return exchange->respond(
@@ -448,7 +615,7 @@ void streamable_http::get(exchange_ptr exchange)
     with_session(std::move(exchange), [this](exchange_ptr of, runtime::session_use use) {
         auto& loop = of->loop();
         auto const& request = of->request();
-        runtime::follow_request follow{cursor_of(request), request.header("Origin").has_value()};
+        runtime::follow_request follow{cursor_of(request), caller_of(request)};
         node_.follow(
             use, loop, follow,
             [of](std::expected<std::shared_ptr<runtime::following>, runtime::follow_refusal> followed) {

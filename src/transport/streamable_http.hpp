@@ -27,6 +27,7 @@ struct streamable_http_settings {
     answer_form answer = answer_form::automatic;
     reinitialize_policy reinitialize = reinitialize_policy::reattach;
     bool accept_stale_initialize = false;
+    std::size_t batch_max = 50; ///< messages per batch
 };
 
 class streamable_http final : public http::handler {
@@ -46,6 +47,12 @@ private:
     void open_session(exchange_ptr exchange, std::string id, runtime::client_hello hello);
     void answer_initialize(
         exchange_ptr exchange, runtime::session_use const& use, std::string id, protocol::revision revision);
+    struct parsed_body;
+    void dispatch_batch(exchange_ptr exchange, runtime::session_use use, std::shared_ptr<parsed_body> body);
+    /// Answers the whole batch as one JSON array, when its last answer is there.
+    void hold_batch(exchange_ptr exchange, runtime::session_use use, std::shared_ptr<parsed_body> body);
+    void run_batch(
+        exchange_ptr exchange, runtime::session_use const& use, std::shared_ptr<parsed_body> body, std::string ids);
     void dispatch(exchange_ptr exchange, runtime::session_use use, protocol::message const& message);
     void answer_instant(exchange_ptr exchange, runtime::session_use const& use, std::string id, std::string response);
     void run_call(

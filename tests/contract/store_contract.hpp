@@ -147,6 +147,10 @@ protected:
         return await<stream_top>(
             [&](auto done) { store().append(key, fence, std::move(events), finish, now_, std::move(done)); });
     }
+    result<void> blank(stream_key const& key, fence fence, std::uint64_t sequence)
+    {
+        return await<void>([&](auto done) { store().blank(key, fence, sequence, std::move(done)); });
+    }
     /// Ends the call with a response, undelivered.
     void finish(stream_key const& key, fence fence) { EXPECT_TRUE(append(key, fence, {response("answer")}, true)); }
     /// A call that has finished and whose answer has arrived.
@@ -753,7 +757,7 @@ TEST_P(StoreContract, KeepsRoomForTheAnswerOfEveryCall)
     stream_key const modest{session, 2};
     auto const greedy_fence = opened(greedy, "1");
     auto const modest_fence = opened(modest, "2");
-    while (append(greedy, greedy_fence, {response(std::string(512, 'x'))})) {
+    while (append(greedy, greedy_fence, {event(std::string(512, 'x'), event_kind::question)})) {
     }
     // The reserve beyond the limit goes to an answer as large as it takes.
     std::size_t size = 32 * 1024;
@@ -826,6 +830,67 @@ TEST_P(StoreContract, BoundsTheKeysItRemembers)
     EXPECT_EQ(store().used().bytes, 0u);
 }
 
+// --- questions
+
+TEST_P(StoreContract, KeepsAQuestionUntilItIsDeliveredOrBlank)
+{
+    limit_.events_per_stream = 3;
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    ASSERT_TRUE(append(key, fence, {event("q", event_kind::question), event("r", event_kind::question)}));
+    for (int i = 0; i < 10; ++i)
+        ASSERT_TRUE(append(key, fence, {event("x")}));
+    EXPECT_EQ(sequences(read(key)), (numbers{1, 2, 10, 11, 12}));
+    ASSERT_TRUE(blank(key, fence, 1));
+    auto const page = read(key);
+    ASSERT_TRUE(page);
+    EXPECT_EQ(*page->events[0].payload, "");
+    EXPECT_EQ(*page->events[1].payload, "r");
+    // One that is not kept is no error; one of another owner is.
+    EXPECT_TRUE(blank(key, fence, 5));
+    EXPECT_TRUE(blank(key, fence, 500));
+    EXPECT_EQ(error_of(blank(key, fence + 1, 2)), errc::fenced);
+}
+
+TEST_P(StoreContract, GivesBackTheRoomOfABlank)
+{
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    auto const before = store().used().bytes;
+    ASSERT_TRUE(append(key, fence, {event(std::string(5000, 'q'), event_kind::question)}));
+    ASSERT_TRUE(blank(key, fence, 1));
+    EXPECT_LT(store().used().bytes, before + 1000);
+    ASSERT_TRUE(end(key.session));
+    EXPECT_EQ(store().used().bytes, 0u);
+}
+
+// --- several requests on one stream
+
+TEST_P(StoreContract, FindsACallByEachOfItsLabels)
+{
+    auto const session = made();
+    opened({session, 1}, "1\n\"two\"\n3");
+    for (auto const* label : {"1", "\"two\"", "3"}) {
+        auto const found = find(session, label);
+        ASSERT_TRUE(found) << label;
+        EXPECT_EQ(found->stream.stream, 1u);
+    }
+    EXPECT_EQ(error_of(find(session, "2")), errc::not_found);
+    EXPECT_EQ(error_of(find(session, "two")), errc::not_found);
+}
+
+TEST_P(StoreContract, KeepsRoomForEachAnswerOfABatch)
+{
+    limit_.bytes_per_session = 64 * 1024;
+    stream_key const key{made(), 1};
+    auto const fence = opened(key, "1\n2\n3");
+    while (append(key, fence, {event(std::string(512, 'x'), event_kind::question)})) {
+    }
+    for (int i = 0; i < 2; ++i)
+        EXPECT_TRUE(append(key, fence, {response(std::string(500, 'a'))}));
+    EXPECT_TRUE(append(key, fence, {response(std::string(500, 'a'))}, true));
+}
+
 TEST_P(StoreContract, RefusesNewCallsOfAFullStore)
 {
     limit_.bytes_total = 64 * 1024;
@@ -849,8 +914,8 @@ TEST_P(StoreContract, TakesAShortAnswerOfEveryOpenCallWhenFull)
         for (stream_id id = 1; id <= 30; ++id)
             calls.emplace_back(stream_key{session, id}, opened({session, id}, std::to_string(id)));
     }
-    // Undelivered responses cannot be trimmed, so this really fills it.
-    while (append(calls[0].first, calls[0].second, {response(std::string(512, 'x'))})) {
+    // Undelivered questions cannot be trimmed, so this really fills it.
+    while (append(calls[0].first, calls[0].second, {event(std::string(512, 'x'), event_kind::question)})) {
     }
     for (auto const& [key, fence] : calls)
         EXPECT_TRUE(append(key, fence, {response(std::string(500, 'a'))}, true)) << key.stream;

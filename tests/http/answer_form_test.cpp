@@ -319,15 +319,6 @@ TEST_F(AnswerForm, ToolErrors)
     EXPECT_EQ(all.events.back().data.find("secret"), std::string::npos);
 }
 
-TEST_F(AnswerForm, BatchesAreRefusedWhole)
-{
-    start();
-    auto const session = open_session("2025-03-26");
-    auto const answer = post(session, "[" + rpc("1", "ping") + "," + rpc("2", "tools/list") + "]");
-    EXPECT_EQ(answer.status, 400u);
-    EXPECT_EQ(post_plain("[" + hello("2025-03-26") + "]").status, 400u);
-}
-
 TEST_F(AnswerForm, MetricsHaveTheirNames)
 {
     start();

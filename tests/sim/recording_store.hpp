@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -74,6 +75,21 @@ public:
                 }
                 done(std::move(top));
             });
+    }
+    void blank(
+        store::stream_key const& key, store::fence fence, std::uint64_t sequence, store::completion<void> done) override
+    {
+        inner_.blank(
+            key, fence, sequence, [this, key, sequence, done = later(std::move(done))](result<void> outcome) mutable {
+                if (outcome)
+                    blanked_.insert({key.stream, sequence});
+                done(std::move(outcome));
+            });
+    }
+    /// Whether the event's payload was taken out.
+    [[nodiscard]] bool is_blank(store::stream_id stream, std::uint64_t sequence) const
+    {
+        return blanked_.contains({stream, sequence});
     }
     void read_after(
         store::stream_key const& key, std::uint64_t after, store::read_limit limit,
@@ -152,6 +168,7 @@ private:
     scheduler& scheduler_;
     pace pace_;
     std::map<store::stream_id, std::vector<store::event_data>> logs_;
+    std::set<std::pair<store::stream_id, std::uint64_t>> blanked_;
     std::uint64_t appended_ = 0;
 };
 

@@ -34,7 +34,15 @@ public:
     void write_event(std::string_view id, std::string_view message) override
     {
         http::append_event(staged_, {"message", id, {}, message});
-        has_response_ = has_response_ || message.starts_with(R"({"jsonrpc":"2.0","id":)");
+        has_response_
+            = has_response_ || (message.starts_with(R"({"jsonrpc":"2.0","id":)") && !message.contains(R"("method":)"));
+    }
+    void write_id(std::string_view id, runtime::priming_style style) override
+    {
+        if (style == runtime::priming_style::empty)
+            http::append_event(staged_, {{}, id, {}, ""});
+        else if (style == runtime::priming_style::typed)
+            http::append_event(staged_, {"belay", id, {}, "{}"});
     }
     void write_comment(std::string_view text) override { http::append_comment(staged_, text); }
     void write_retry(std::chrono::milliseconds retry) override

@@ -2,12 +2,14 @@
 
 #include "engine/cursor.hpp"
 #include "protocol/endings.hpp"
+#include "protocol/message.hpp"
 #include "runtime/repetition.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace belay::sim {
 
@@ -38,9 +40,15 @@ struct world::call {
     std::string last_id;
     std::size_t responses = 0;
     bool is_lost = false;         // refused with 400 or 404, rightly
-    bool was_answered = false;    // the server wrote the response to some wire
+    std::vector<std::shared_ptr<wire>> wires;
+    /// The server wrote the response to some wire, perhaps after the client had left it.
+    [[nodiscard]] bool was_answered() const
+    {
+        return std::ranges::any_of(wires, [](auto const& each) { return each->has_response(); });
+    }
     bool is_resuming = false;
     std::shared_ptr<tool> runs;
+    std::set<std::string> questions; // seen and not answered
     std::string mark;           // what its tool writes into its messages
     store::stream_id first = 0; // the call that it repeats
 };
@@ -57,7 +65,7 @@ struct world::connection {
 // A tool is a list of things to do on its call, as a coroutine would do them.
 struct world::tool : std::enable_shared_from_this<tool> {
     struct step {
-        enum class kind { emit, progress, wait, close_connection } what;
+        enum class kind { emit, progress, wait, close_connection, ask } what;
         std::size_t bytes = 0;
         base::duration time{};
     };
@@ -89,6 +97,16 @@ struct world::tool : std::enable_shared_from_this<tool> {
             case step::kind::progress: on->progress(fmt::format(R"({{"of":"{}","progress":{}}})", mark, at)); break;
             case step::kind::wait: timer.after(next.time); return;
             case step::kind::close_connection: on->close_connection(100ms); break;
+            case step::kind::ask:
+                on->ask("ask", fmt::format(R"({{"of":"{}"}})", mark), [self](result<std::string> answer) {
+                    // The answer of this caller, once.
+                    if (answer && *answer != fmt::format(R"({{"result":{{"to":"{}"}}}})", self->mark))
+                        self->is_misled = true;
+                    ++self->answers;
+                    self->go();
+                });
+                ++questions;
+                return;
             }
         }
         if (is_stopped || std::exchange(has_answered, true))
@@ -106,6 +124,9 @@ struct world::tool : std::enable_shared_from_this<tool> {
     std::size_t at = 0;
     bool is_stopped = false;
     bool has_answered = false;
+    bool is_misled = false;
+    std::size_t questions = 0;
+    std::size_t answers = 0;
     base::timer timer;
 };
 
@@ -177,7 +198,9 @@ world::connection* world::any_connection()
 
 bool world::is_open(call const& which) const
 {
-    return std::ranges::any_of(connections_, [&](auto const& each) { return each->which == &which; });
+    // Of one that vanished only the server does not know.
+    return std::ranges::any_of(
+        connections_, [&](auto const& each) { return each->which == &which && !each->wire->has_vanished(); });
 }
 
 // --- operations
@@ -266,7 +289,7 @@ void world::begin_call()
     runtime::call_request request;
     request.id = fmt::format("{}", random_.below(3)); // fresh pages begin at 0 again
     request.revision = of->revision;
-    request.has_origin = chance(2);
+    request.from = chance(2) ? runtime::caller::browser : runtime::caller::direct;
     request.traits.waits_for_reader = !chance(6);
     if (chance(8))
         request.traits.max_duration = 3s;
@@ -281,6 +304,8 @@ void world::begin_call()
             steps.push_back({kind::emit, random_.below(chance(20) ? 4000 : 300), {}});
         else if (pick < 8)
             steps.push_back({kind::progress, 0, {}});
+        else if (chance(20))
+            steps.push_back({kind::ask, 0, {}});
         else if (pick < 9 || !chance(5))
             steps.push_back({kind::wait, 0, 1ms * random_.below(chance(8) ? 20'000 : 600)});
         else
@@ -317,6 +342,7 @@ void world::begin_call()
                 line->wire = std::make_shared<wire>(loop, begun->following, capacity);
                 line->of = of;
                 line->which = fresh.get();
+                fresh->wires.push_back(line->wire);
                 line->knows_position = true;
                 fresh->mark = fmt::format("c{}", calls_.size());
                 fresh->runs = std::make_shared<tool>(begun->call, steps, answer_bytes, fresh->mark);
@@ -370,7 +396,7 @@ void world::follow(session& of, sim_loop& loop, call* which, std::optional<std::
                 each->wire->vanish();
         }
     use(of, loop, [this, &of, &loop, which, cursor, capacity, has_origin, from](runtime::session_use taken) {
-        runtime::follow_request request{cursor, has_origin};
+        runtime::follow_request request{cursor, has_origin ? runtime::caller::browser : runtime::caller::direct};
         node_->follow(
             taken, loop, request,
             [this, &of, &loop, which, cursor, capacity,
@@ -383,6 +409,8 @@ void world::follow(session& of, sim_loop& loop, call* which, std::optional<std::
                     line->wire = std::make_shared<wire>(loop, *followed, capacity);
                     line->of = &of;
                     line->which = which;
+                    if (which)
+                        which->wires.push_back(line->wire);
                     line->position = from;
                     line->knows_position = cursor.has_value();
                     auto const sink = line->wire;
@@ -397,7 +425,7 @@ void world::follow(session& of, sim_loop& loop, call* which, std::optional<std::
                 case refusal::bad_cursor:
                     // Kept until delivered, or the session's end.
                     require(
-                        (which && (which->was_answered || which->responses == 1)) || of.is_deleted || of.is_gone,
+                        (which && (which->was_answered() || which->responses == 1)) || of.is_deleted || of.is_gone,
                         "400 for a call whose answer was never written");
                     if (which)
                         which->is_lost = true;
@@ -494,7 +522,7 @@ void world::present_foreign_id()
         return;
     use(*one, loop, [this, foreign, one, &loop](runtime::session_use taken) {
         node_->follow(
-            taken, loop, {foreign, false},
+            taken, loop, {foreign, runtime::caller::direct},
             [this, one](std::expected<std::shared_ptr<runtime::following>, runtime::follow_refusal> followed) {
                 require(
                     !followed
@@ -536,6 +564,32 @@ void world::pass_time()
         scheduler_.advance(1ms * random_.below(300));
     for (auto const& each : connections_)
         scheduler_.on(scheduler_.loop(0), [&] { each->wire->tick(); });
+}
+
+void world::answer(call& which, std::string const& question)
+{
+    auto& loop = scheduler_.any_loop();
+    auto const author = std::ranges::find_if(
+        calls_, [&](auto const& each) { return each->stream == (which.first ? which.first : which.stream); });
+    if (author == calls_.end())
+        return;
+    auto text = fmt::format(R"({{"jsonrpc":"2.0","id":"{}","result":{{"to":"{}"}}}})", question, (*author)->mark);
+    use(*which.of, loop, [this, text = std::move(text)](runtime::session_use taken) {
+        auto const value = protocol::parse_json(text, {});
+        auto const message = protocol::read_message(*value);
+        node_->take_answer(taken.session(), *message);
+        if (chance(4)) // a second one is ignored
+            node_->take_answer(taken.session(), *message);
+    });
+}
+
+void world::answer_some()
+{
+    auto* const which = any_call();
+    if (!which || which->questions.empty() || which->of->is_deleted || which->of->is_gone)
+        return;
+    answer(*which, *which->questions.begin());
+    which->questions.erase(which->questions.begin());
 }
 
 // The end of a process with the memory store, as the program does it: refuse what is new, let calls finish for a
@@ -592,8 +646,17 @@ void world::read(connection& from, std::size_t most)
         from.position = at->sequence;
         require(at->sequence <= from.of->seen, "a plain GET began after events that were never received");
     }
+    skip_blanks(from, at->sequence);
     require(at->sequence == from.position, fmt::format("an id for {} at position {}", at->sequence, from.position));
     (from.which ? from.which->last_id : from.of->last_id) = id;
+}
+
+void world::skip_blanks(connection& on, std::uint64_t to)
+{
+    // Answered questions are replayed as their ids alone, which the reader does not give.
+    auto const stream = on.which ? on.which->stream : on.of->standalone;
+    while (on.position < to && store_->is_blank(stream, on.position + 1))
+        ++on.position;
 }
 
 void world::saw(connection& on, http::sse_event const& event)
@@ -609,6 +672,7 @@ void world::saw(connection& on, http::sse_event const& event)
             on.position = at->sequence;
             require(at->sequence <= on.of->seen, "a plain GET began after events that were never received");
         }
+        skip_blanks(on, at->sequence);
         require(at->sequence == on.position, "a priming event of another position");
         return;
     }
@@ -622,6 +686,7 @@ void world::saw(connection& on, http::sse_event const& event)
     note(at->stream);
     note(at->sequence);
     auto const& log = store_->log(stream);
+    skip_blanks(on, at->sequence - 1);
     // A repeated call has the gap notices of the first one in its log.
     bool const is_logged = at->sequence <= log.size() && *log[at->sequence - 1].payload == event.data;
     if (!is_logged && event.data.contains(R"("logger":"resumability")")) {
@@ -638,6 +703,10 @@ void world::saw(connection& on, http::sse_event const& event)
             fmt::format("event {} of stream {:x} after {}", at->sequence, stream, on.position));
         require(at->sequence <= log.size(), "an event that was never appended");
         require(*log[at->sequence - 1].payload == event.data, "an event that is not the log's");
+        if (auto const question = event.data.find(R"("method":"ask")"); question != std::string::npos) {
+            auto const id = event.data.substr(event.data.find(R"("id":")") + 6);
+            on.which->questions.insert(id.substr(0, id.find('"')));
+        }
         if (on.which && log[at->sequence - 1].kind == store::event_kind::response) {
             require(at->sequence == log.size(), "something follows the answer");
             require(
@@ -666,8 +735,6 @@ void world::drop_finished_connections()
     std::erase_if(connections_, [&](auto const& each) {
         bool const is_over = each->wire->is_cut() || each->wire->is_aborted() || each->wire->is_drained_to_end()
             || (each->wire->has_vanished() && each->wire->is_over());
-        if (each->which && each->wire->has_response())
-            each->which->was_answered = true;
         if (is_over)
             each->of->last_active = std::max(each->of->last_active, each->wire->over_at());
         return is_over;
@@ -697,6 +764,7 @@ void world::step()
     case 15:
     case 16:
     case 17: pass_time(); break;
+    case 18: answer_some(); break;
     default: read_some(); break;
     }
     // Some of the work that this has caused; the rest meets the next operation half done.
@@ -732,6 +800,8 @@ void world::settle()
             if (each->responses > 0 || each->is_lost || each->of->is_deleted || each->of->is_gone)
                 continue;
             is_waiting = true;
+            for (auto const& question : std::exchange(each->questions, {}))
+                answer(*each, question);
             if (!is_open(*each))
                 resume(*each, scheduler_.any_loop());
         }
@@ -786,6 +856,8 @@ void world::check_end()
                 || std::ranges::any_of(
                     each->of->run_with_key, [&](auto const& run) { return run.second == each->first; }),
             "repeats a call that was never made");
+        require(!each->runs->is_misled, "the answer of another caller");
+        require(each->runs->answers <= each->runs->questions, "a question was answered twice");
         // Whatever became of the caller, the log has one answer, as its last event.
         auto const& log = store_->log(each->stream);
         auto const answers = std::ranges::count(log, store::event_kind::response, &store::event_data::kind);

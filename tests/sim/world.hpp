@@ -65,6 +65,7 @@ private:
     void vanish();
     void read_some();
     void pass_time();
+    void answer_some();
     void drain();
 
     void drain_step();
@@ -80,6 +81,8 @@ private:
     void read(connection& from, std::size_t most);
     void saw(connection& on, http::sse_event const& event);
     void drop_finished_connections();
+    void answer(call& which, std::string const& question);
+    void skip_blanks(connection& on, std::uint64_t to);
     [[nodiscard]] session* any_session();
     [[nodiscard]] call* any_call();
     [[nodiscard]] connection* any_connection();

@@ -29,9 +29,14 @@ std::string say(drop_reader)
 {
     return "drop reader";
 }
-std::string say(answered)
+std::string say(asked const& action)
 {
-    return "answered";
+    return action.sequence ? fmt::format("asked {} at {}", action.ticket, *action.sequence)
+                           : fmt::format("not asked {}", action.ticket);
+}
+std::string say(answered action)
+{
+    return action.is_last ? "answered" : "answered one";
 }
 std::string say(answer_refused const& action)
 {
@@ -72,11 +77,11 @@ protected:
     }
     std::string finish(std::string text)
     {
-        return told([&](producer_actions& out) { EXPECT_TRUE(machine_.finish(bytes(std::move(text)), out)); });
+        return told([&](producer_actions& out) { EXPECT_TRUE(machine_.answer(bytes(std::move(text)), true, out)); });
     }
     std::string refinish(std::string text)
     {
-        return told([&](producer_actions& out) { machine_.refinish(bytes(std::move(text)), out); });
+        return told([&](producer_actions& out) { machine_.replace_answer(bytes(std::move(text)), out); });
     }
     /// Appended up to that sequence; offsets are ten times the sequence.
     std::string appended(std::uint64_t top)
@@ -176,10 +181,10 @@ TEST_F(Producer, TakesTheFirstAnswerOnly)
 {
     finish("r");
     producer_actions out;
-    EXPECT_FALSE(machine_.finish(bytes("second"), out));
+    EXPECT_FALSE(machine_.answer(bytes("second"), true, out));
     EXPECT_TRUE(out.empty());
     appended(1);
-    EXPECT_FALSE(machine_.finish(bytes("third"), out));
+    EXPECT_FALSE(machine_.answer(bytes("third"), true, out));
     EXPECT_TRUE(out.empty());
 }
 

@@ -192,14 +192,8 @@ TEST(Message, IsRefusedWhereItIsNestedTooDeeply)
     auto const nested = [](std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
     EXPECT_EQ(read(nested(65)), "-32700 Parse error: JSON is nested too deeply");
     EXPECT_EQ(read(nested(100'000)), "-32700 Parse error: JSON is nested too deeply");
-    EXPECT_TRUE(read(nested(64)).starts_with("-32600")); // an array of its own kind
+    EXPECT_TRUE(read(nested(64)).ends_with("expected an object"));
     EXPECT_EQ(read("[[]]", {1, 256}), "-32700 Parse error: JSON is nested too deeply");
-}
-
-TEST(Message, IsRefusedAsABatch)
-{
-    for (std::string_view const bytes : {"[]", R"([{"jsonrpc":"2.0","id":1,"method":"ping"}])", "[1]"})
-        EXPECT_EQ(read(bytes), "-32600 Invalid Request: send one message per POST, not a batch");
 }
 
 TEST(Message, IsRefusedWithTheReason)
@@ -207,6 +201,7 @@ TEST(Message, IsRefusedWithTheReason)
     for (auto const& [bytes, reason] : {
              reading{"null", "expected an object"},
              reading{"1", "expected an object"},
+             reading{R"([{"jsonrpc":"2.0","id":1,"method":"ping"}])", "expected an object"},
              reading{"\"ping\"", "expected an object"},
              reading{"{}", "jsonrpc must be \"2.0\""},
              reading{R"({"jsonrpc":"1.0","id":1,"method":"ping"})", "jsonrpc must be \"2.0\""},
