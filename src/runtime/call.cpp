@@ -121,7 +121,9 @@ void call::end(protocol::end_reason reason)
     auto const self = shared_from_this();
     if (reason == protocol::end_reason::interrupted)
         node_.metrics().calls_interrupted.Increment();
-    finish(protocol::ended_answer({id_, traits_.is_tool_call, traits_.is_retry_safe}, reason));
+    if (auto give_up = std::exchange(give_up_, nullptr); give_up && give_up())
+        traits_.has_started = false;
+    finish(protocol::ended_answer({id_, traits_.is_tool_call, traits_.is_retry_safe, traits_.has_started}, reason));
     if (auto interrupt = std::exchange(interrupt_, nullptr))
         interrupt();
 }
