@@ -59,6 +59,7 @@ PUBLIC = {
     "json.hpp": "json",
     "schema.hpp": "json",
     "task.hpp": "server",
+    "blocking.hpp": "server",
     "call.hpp": "server",
     "server.hpp": "server",
     "run.hpp": "app",

@@ -2,11 +2,13 @@
 //
 //   R f(Args)                  quick, cannot wait: answered at once
 //   task<R> f(call&, Args)     may wait, log and report progress; survives its caller's connection
+//   R f(blocking_call&, Args)  the same for code that holds its thread: runs on one of the server's workers
 //
 // Args is a described struct (see schema.hpp) or json::object, and may be left out. R is std::string, a
 // described struct (also sent as structured content), or tool_result.
 #pragma once
 
+#include <belay/blocking.hpp>
 #include <belay/call.hpp>
 #include <belay/json.hpp>
 #include <belay/schema.hpp>
@@ -44,6 +46,11 @@ using quick_function = std::function<std::expected<tool_result, decode_error>(js
 /// Reads the arguments, and gives the call that is ready to run.
 using waiting_call = std::move_only_function<task<tool_result>(call&)>;
 using waiting_function = std::function<std::expected<waiting_call, decode_error>(json::object const&)>;
+/// The same for a worker's thread.
+using blocking_work = std::move_only_function<tool_result(blocking_call&)>;
+using blocking_function = std::function<std::expected<blocking_work, decode_error>(json::object const&)>;
+
+class admission;
 
 struct tool_definition {
     std::string name;
@@ -58,7 +65,10 @@ struct tool_definition {
     std::optional<std::chrono::nanoseconds> timeout;
     std::optional<std::chrono::nanoseconds> orphan_limit;
     bool waits_for_reader = true;
-    quick_function quick;     // one of the two is set
+    std::shared_ptr<detail::admission> admission; // none: no limit
+    // How it runs: the first that is set. A plain function is quick, and can become blocking.
+    quick_function quick;
+    blocking_function blocking;
     waiting_function waiting;
 };
 
@@ -119,6 +129,24 @@ task<tool_result> run_waiting(F function, call& on)
     co_return to_tool_result<R>(std::move(value));
 }
 
+// `run` takes the blocking_call and, unless Args is void, the arguments.
+template<class R, class Args, class F>
+blocking_function blocking_from(F run)
+{
+    return [run](json::object const& in) -> std::expected<blocking_work, decode_error> {
+        if constexpr (std::is_void_v<Args>) {
+            return blocking_work([run](blocking_call& on) { return to_tool_result<R>(run(on)); });
+        } else {
+            auto args = read_arguments<Args>(in);
+            if (!args)
+                return std::unexpected(std::move(args).error());
+            return blocking_work([run, args = std::move(*args)](blocking_call& on) mutable {
+                return to_tool_result<R>(run(on, std::move(args)));
+            });
+        }
+    };
+}
+
 struct no_arguments {};
 BOOST_DESCRIBE_STRUCT(no_arguments, (), ())
 
@@ -138,6 +166,8 @@ struct tool_shape<R (*)(Args)> {
                 return std::unexpected(std::move(args).error());
             return to_tool_result<R>(function(std::move(*args)));
         };
+        into.blocking = blocking_from<R, args_type>(
+            [function](blocking_call&, args_type args) { return function(std::move(args)); });
     }
 };
 template<class R>
@@ -149,6 +179,26 @@ struct tool_shape<R (*)()> {
         into.quick = [function](json::object const&) -> std::expected<tool_result, decode_error> {
             return to_tool_result<R>(function());
         };
+        into.blocking = blocking_from<R, void>([function](blocking_call&) { return function(); });
+    }
+};
+template<class R, class Args>
+struct tool_shape<R (*)(blocking_call&, Args)> {
+    static void fill(tool_definition& into, auto function)
+    {
+        using args_type = std::remove_cvref_t<Args>;
+        into.input_schema = input_schema_of<args_type>();
+        into.output_schema = output_schema_of<R>();
+        into.blocking = blocking_from<R, args_type>(function);
+    }
+};
+template<class R>
+struct tool_shape<R (*)(blocking_call&)> {
+    static void fill(tool_definition& into, auto function)
+    {
+        into.input_schema = schema_of<no_arguments>();
+        into.output_schema = output_schema_of<R>();
+        into.blocking = blocking_from<R, void>(function);
     }
 };
 template<class R, class Args>
@@ -198,7 +248,14 @@ public:
     tool_entry& idempotent();
     /// It touches only a closed world, not "the internet".
     tool_entry& closed_world();
-    /// The call ends with `timed_out` after this time. Not for quick tools, which cannot wait.
+    /// A plain function runs on a worker's thread instead of the loop, so it may take long; its answer goes to a stream
+    /// that survives the caller's connection. Not for coroutines. Say this before timeout() and the like.
+    tool_entry& blocking();
+    /// At most so many calls of the tool run at once in this process; others wait in the order of their arrival. Not
+    /// for quick tools.
+    tool_entry& at_most(std::size_t calls);
+    /// The call ends with `timed_out` this long after it was accepted, whether or not it has waited for its turn. Not
+    /// for quick tools, which cannot wait.
     tool_entry& timeout(std::chrono::nanoseconds limit);
     /// The call is cancelled once its caller has been away for this long. Without it, the tool runs to its end and
     /// its answer waits for the caller. Not for quick tools.

@@ -8,7 +8,7 @@ namespace belay::app {
 
 namespace {
 
-// How long the last answers have to be written once all calls have ended.
+// How long the last answers have to be written once all calls have ended, and tools on workers to return.
 constexpr auto flush_limit = std::chrono::seconds(1);
 
 }
@@ -49,6 +49,8 @@ host::host(
     // The epoch names this life of the store; 32 bits keep event ids short.
     store_ = std::make_unique<store::memory_store>(settings_.runtime.limits, random.next() >> 32, event_counts_.get());
     node_ = std::make_unique<runtime::node>(settings_.runtime, *store_, random, *metrics_, log_);
+    workers_ = std::make_unique<base::worker_pool>(settings_.worker_threads, settings_.worker_queue);
+    core_->work_on(workers_.get());
     endpoint_ = std::make_unique<transport::streamable_http>(*node_, *core_, settings_.transport);
     add_routes();
     auto& policy = settings_.http.policy;
@@ -74,6 +76,8 @@ host::~host()
 {
     stop_now();
     wait();
+    core_->work_on(nullptr);
+    workers_.reset(); // waits for what is running, while everything it speaks to is still there
     // Frames of suspended tools hold timers and calls: they go while the node and the wheels are still there.
     for (auto const& loop : loops_)
         loop->context().restart();
@@ -98,6 +102,8 @@ void host::add_routes()
             http::respond_text(exchange, 200, "ready");
     });
     get("/metrics", [this](http::exchange& exchange) {
+        metrics_->workers_running.Set(static_cast<double>(workers_->running()));
+        metrics_->workers_queued.Set(static_cast<double>(workers_->queued()));
         exchange.respond(
             {200, "text/plain; version=0.0.4; charset=utf-8", {}},
             node_->metrics_text(http_->statistics().open_connections));
@@ -165,13 +171,23 @@ void host::stop_serving()
     limit_.reset();
     // A tool that is left waiting would hold its call, and its call the tool.
     node_->interrupt_calls();
+    workers_->stop();
     http_->stop([this] {
         loops_.front()->post([this] {
-            node_->stop();
-            for (auto const& loop : loops_)
-                loop->stop();
+            // Blocking tools were told to end. One that does not listen is left behind.
+            limit_ = std::make_unique<base::timer>(loops_.front()->timers(), [this] { stop_loops(); });
+            limit_->after(flush_limit);
+            workers_->on_idle([this] { loops_.front()->post([this] { stop_loops(); }); });
         });
     });
+}
+
+void host::stop_loops()
+{
+    limit_.reset();
+    node_->stop();
+    for (auto const& loop : loops_)
+        loop->stop();
 }
 
 void host::stop_now()

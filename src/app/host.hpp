@@ -4,6 +4,7 @@
 
 #include "app/settings.hpp"
 #include "base/io_loop.hpp"
+#include "base/worker_pool.hpp"
 #include "http/router.hpp"
 #include "server/core.hpp"
 #include "store/memory_store.hpp"
@@ -32,6 +33,8 @@ public:
     void shut_down();
     /// Stops without waiting for calls. From any thread.
     void stop_now();
+    /// Whether a blocking tool is still running, after wait(). Destroying the host waits for it.
+    [[nodiscard]] bool is_held_up() const { return workers_->running() > 0; }
 
     /// `http://127.0.0.1:3000`
     [[nodiscard]] std::string url() const;
@@ -39,6 +42,7 @@ public:
     [[nodiscard]] runtime::node& node() noexcept { return *node_; }
     [[nodiscard]] store::memory_store& store() noexcept { return *store_; }
     [[nodiscard]] observe::metrics& metrics() noexcept { return *metrics_; }
+    [[nodiscard]] base::worker_pool& workers() noexcept { return *workers_; }
     [[nodiscard]] http::server_statistics http_statistics() const { return http_->statistics(); }
     /// For the owner of a manual clock, after advancing it.
     void poke();
@@ -50,6 +54,7 @@ private:
     void drain_step();
     void close_connections();
     void stop_serving();
+    void stop_loops();
 
     settings settings_;
     base::logger log_;
@@ -59,6 +64,7 @@ private:
     std::unique_ptr<event_counts> event_counts_;
     std::unique_ptr<store::memory_store> store_;
     std::unique_ptr<runtime::node> node_;
+    std::unique_ptr<base::worker_pool> workers_; // after the loops and the node, which its threads use
     std::unique_ptr<transport::streamable_http> endpoint_;
     http::router router_;
     std::unique_ptr<http::server> http_;

@@ -9,6 +9,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 
 namespace belay {
 
@@ -64,6 +65,11 @@ int serve(server const& server, settings const& settings)
         host.wait();
         signals_loop.stop();
         signal_thread.join();
+        if (host.is_held_up()) {
+            // Its threads cannot be ended and must not outlive what they use: so all of the process ends here.
+            log.warning("stopped: {} blocking tools did not return and are left behind", host.workers().running());
+            std::_Exit(0);
+        }
         return 0;
     } catch (std::exception const& error) {
         fmt::print(stderr, "{}: {}\n", server.core()->name(), error.what());

@@ -215,6 +215,12 @@ settings_table::settings_table(settings& into)
     b.text("listen", "", "HOST:PORT", http.listen, "Address to serve on. Port 0 takes a free one and prints it.");
     b.text("endpoint", "", "PATH", into.endpoint, "Path of the MCP endpoint.");
     b.count<unsigned>("threads", "", into.threads, 1, 1024, "Event loops.", "one per core");
+    b.count<unsigned>(
+        "workers.threads", "", into.worker_threads, 1, 1024,
+        "Threads for blocking tools; they start with the first call.", "one per core");
+    b.count<std::size_t>(
+        "workers.queue", "", into.worker_queue, 0, 1'000'000,
+        "Calls of blocking tools that wait for a thread; further ones end with overloaded.");
     b.text("store", "", "memory", into.store, "Where sessions and streams are kept.");
     b.text("node.id", "", "NAME", run.node_name, "Name of this process among others.");
     b.list(
@@ -450,6 +456,8 @@ std::expected<void, std::string> complete(settings& settings)
         settings.runtime.limits.event_age = settings.runtime.limits.session_idle;
     if (settings.threads == 0)
         settings.threads = std::max(1u, std::thread::hardware_concurrency());
+    if (settings.worker_threads == 0)
+        settings.worker_threads = std::max(1u, std::thread::hardware_concurrency());
     auto const where = http::parse_listen(settings.http.listen);
     if (!where)
         return std::unexpected("listen: " + where.error());

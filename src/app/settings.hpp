@@ -18,6 +18,8 @@ namespace belay::app {
 struct settings {
     std::string endpoint = "/mcp";
     unsigned threads = 0; ///< 0: one per core
+    unsigned worker_threads = 0; ///< 0: one per core
+    std::size_t worker_queue = 256;
     std::string store = "memory";
     base::duration drain = std::chrono::seconds(20);
     base::log_level log_level = base::log_level::info;

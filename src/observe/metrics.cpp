@@ -33,6 +33,8 @@ metrics::metrics()
       connections(gauge("belay_connections", "Open HTTP connections.")),
       calls_running(gauge("belay_calls_running", "Calls whose tool is running.")),
       store_bytes(gauge("belay_store_bytes", "Bytes of kept events.")),
+      workers_running(gauge("belay_workers_running", "Blocking tools that run.")),
+      workers_queued(gauge("belay_workers_queued", "Calls of blocking tools that wait for a thread.")),
       events_appended(counter("belay_events_appended_total", "Events appended to streams.")),
       events_delivered(counter("belay_events_delivered_total", "First deliveries of an event.")),
       events_replayed(counter("belay_events_replayed_total", "Further deliveries of an event.")),

@@ -29,6 +29,8 @@ public:
     prometheus::Gauge& connections;
     prometheus::Gauge& calls_running;
     prometheus::Gauge& store_bytes;
+    prometheus::Gauge& workers_running;
+    prometheus::Gauge& workers_queued;
     prometheus::Counter& events_appended;
     prometheus::Counter& events_delivered;
     prometheus::Counter& events_replayed;

@@ -17,6 +17,7 @@ std::string_view to_string(end_reason reason) noexcept
     case end_reason::owner_lost: return "owner_lost";
     case end_reason::session_ended: return "session_ended";
     case end_reason::result_too_large: return "result_too_large";
+    case end_reason::overloaded: return "overloaded";
     }
     return "?";
 }
@@ -33,24 +34,36 @@ std::string_view happened(end_reason reason) noexcept
     case end_reason::session_ended: return "The session ended while the call was running.";
     case end_reason::result_too_large:
         return "The tool finished, but its result is larger than this server passes on. Ask for less.";
+    case end_reason::overloaded: return "The server is busy; the tool was not started.";
     }
     return "";
+}
+
+std::string_view happened_before_start(end_reason reason) noexcept
+{
+    switch (reason) {
+    case end_reason::timed_out: return "The call waited for its turn for as long as it may; the tool was not started.";
+    case end_reason::interrupted: return "The server stopped before the tool was started.";
+    default: return happened(reason);
+    }
 }
 
 }
 
 std::string ended_answer(ended_request const& request, end_reason reason)
 {
-    bool const is_retryable = request.is_retry_safe && reason != end_reason::cancelled
+    bool const has_started = request.has_started && reason != end_reason::overloaded;
+    bool const is_retryable = (request.is_retry_safe || !has_started) && reason != end_reason::cancelled
         && reason != end_reason::result_too_large && reason != end_reason::session_ended;
+    auto const what = has_started ? happened(reason) : happened_before_start(reason);
     auto const ended = fmt::format(R"({{"reason":"{}","retryable":{}}})", to_string(reason), is_retryable);
     bool const is_result
         = request.is_tool_call && reason != end_reason::cancelled && reason != end_reason::session_ended;
     if (!is_result) {
         auto const number = reason == end_reason::cancelled ? code::cancelled : code::internal_error;
-        return error_response(request.id, {number, std::string(happened(reason)), ended});
+        return error_response(request.id, {number, std::string(what), ended});
     }
-    std::string text(happened(reason));
+    std::string text(what);
     if (reason != end_reason::result_too_large)
         text
             += is_retryable ? " It is safe to call it again." : " Calling it again may do the work twice; check first.";

@@ -7,7 +7,7 @@
 
 namespace belay::protocol {
 
-enum class end_reason { cancelled, timed_out, interrupted, owner_lost, session_ended, result_too_large };
+enum class end_reason { cancelled, timed_out, interrupted, owner_lost, session_ended, result_too_large, overloaded };
 
 [[nodiscard]] std::string_view to_string(end_reason reason) noexcept;
 
@@ -16,6 +16,7 @@ struct ended_request {
     std::string_view id; ///< JSON text
     bool is_tool_call = true;
     bool is_retry_safe = false;
+    bool has_started = true; ///< false: it ended while it waited for its turn, so nothing was done
 };
 
 /// The final message of the call's stream. A tool call gets a result with `isError` and a sentence that a model can

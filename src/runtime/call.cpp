@@ -234,7 +234,8 @@ void call::answer_member(std::string id, std::string response)
 
 std::string call::ended_answer(answering const& of, protocol::end_reason reason) const
 {
-    return protocol::ended_answer({of.id, of.traits.is_tool_call, of.traits.is_retry_safe}, reason);
+    return protocol::ended_answer(
+        {of.id, of.traits.is_tool_call, of.traits.is_retry_safe, of.traits.has_started}, reason);
 }
 
 void call::end(protocol::end_reason reason)
@@ -251,6 +252,8 @@ void call::end(protocol::end_reason reason)
     reason_ = reason;
     if (reason == protocol::end_reason::interrupted)
         node_.metrics().calls_interrupted.Increment();
+    if (auto give_up = std::exchange(give_up_, nullptr); give_up && give_up())
+        traits_.has_started = false;
     finish(ended_answer({id_, traits_}, reason));
     if (auto interrupt = std::exchange(interrupt_, nullptr))
         interrupt();

@@ -31,6 +31,7 @@ struct call_traits {
     std::optional<base::duration> max_duration; ///< absent: call.max_duration
     std::optional<base::duration> orphan_limit; ///< cancelled after being without a reader for this long
     bool waits_for_reader = true;
+    bool has_started = true; ///< false once the call has ended before its handler was started
 };
 
 class call : public std::enable_shared_from_this<call> {
@@ -80,6 +81,8 @@ public:
     void keep(std::shared_ptr<void> handler) { handler_ = std::move(handler); }
     /// Called once when the call ends by anything but its handler's answer.
     void on_interrupt(std::move_only_function<void()> interrupt);
+    /// For a handler that waits for its turn: asked when the call ends without it; true if it was kept from starting.
+    void on_give_up(std::move_only_function<bool()> give_up) { give_up_ = std::move(give_up); }
 
     [[nodiscard]] bool is_ended() const noexcept { return is_ended_; }
     [[nodiscard]] std::optional<protocol::end_reason> end_reason() const noexcept { return reason_; }
@@ -139,6 +142,7 @@ private:
     std::optional<protocol::end_reason> reason_;
     bool is_done_ = false;
     std::move_only_function<void()> interrupt_;
+    std::move_only_function<bool()> give_up_;
     std::shared_ptr<void> handler_;
     struct waiting {
         std::uint64_t ticket;

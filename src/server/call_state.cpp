@@ -1,11 +1,9 @@
 #include "server/call_state.hpp"
 
 #include "base/io_loop.hpp"
-#include "protocol/logging.hpp"
-#include "protocol/names.hpp"
 #include "runtime/node.hpp"
+#include "server/notices.hpp"
 #include "server/render.hpp"
-#include "json/serialize.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -40,32 +38,13 @@ call::call(std::shared_ptr<detail::call_state> state) : state_(std::move(state))
 {
 }
 
-namespace {
-
-std::string log_head(log_level level, std::string const& logger)
-{
-    std::string params = R"({"level":")";
-    params += protocol::to_string(static_cast<protocol::level>(level));
-    params += '"';
-    if (!logger.empty()) {
-        params += R"(,"logger":)";
-        json_text::append_json_string(params, logger);
-    }
-    params += R"(,"data":)";
-    return params;
-}
-
-}
-
 task<void> call::log(log_level level, std::string logger, json::value data)
 {
     state_->throw_if_ended();
     if (!state_->wants_log(level))
         co_return;
-    auto params = log_head(level, logger);
-    json_text::append_json(params, data);
-    params += '}';
-    co_await state_->emit(protocol::notification(protocol::method::message, params));
+    auto message = detail::log_notice(level, logger, data);
+    co_await state_->emit(std::move(message));
 }
 
 task<void> call::log(log_level level, std::string logger, std::string text)
@@ -73,10 +52,8 @@ task<void> call::log(log_level level, std::string logger, std::string text)
     state_->throw_if_ended();
     if (!state_->wants_log(level))
         co_return;
-    auto params = log_head(level, logger);
-    json_text::append_json_string(params, text);
-    params += '}';
-    co_await state_->emit(protocol::notification(protocol::method::message, params));
+    auto message = detail::log_notice(level, logger, text);
+    co_await state_->emit(std::move(message));
 }
 
 task<void> call::log(log_level level, std::string logger, char const* text)
@@ -176,22 +153,8 @@ task<void> call_state::sleep(std::chrono::nanoseconds time)
 
 void call_state::progress(double value, std::optional<double> total, std::string const& message)
 {
-    if (token_.empty())
-        return;
-    std::string params = R"({"progressToken":)";
-    params += token_;
-    params += R"(,"progress":)";
-    json_text::append_json_number(params, value);
-    if (total) {
-        params += R"(,"total":)";
-        json_text::append_json_number(params, *total);
-    }
-    if (!message.empty()) {
-        params += R"(,"message":)";
-        json_text::append_json_string(params, message);
-    }
-    params += '}';
-    on_->progress(protocol::notification(protocol::method::progress, params));
+    if (!token_.empty())
+        on_->progress(progress_notice(token_, value, total, message));
 }
 
 void call_state::interrupt()

@@ -3,6 +3,8 @@
 #include "protocol/logging.hpp"
 #include "protocol/names.hpp"
 #include "runtime/node.hpp"
+#include "server/admission.hpp"
+#include "server/blocking.hpp"
 #include "server/call_state.hpp"
 #include "server/render.hpp"
 #include "json/serialize.hpp"
@@ -61,14 +63,18 @@ tool_entry& tool_entry::closed_world()
 tool_entry& tool_entry::timeout(std::chrono::nanoseconds limit)
 {
     if (definition_.quick)
-        throw std::invalid_argument("tool " + definition_.name + " cannot wait, so it can have no timeout");
+        throw std::invalid_argument(
+            "tool " + definition_.name
+            + +" cannot wait, so it can have no timeout; if it takes long, call blocking() before timeout()");
     definition_.timeout = limit;
     return *this;
 }
 tool_entry& tool_entry::cancel_when_orphaned(std::chrono::nanoseconds limit)
 {
     if (definition_.quick)
-        throw std::invalid_argument("tool " + definition_.name + " cannot wait, so it can have no orphan limit");
+        throw std::invalid_argument(
+            "tool " + definition_.name
+            + +" cannot wait, so it can have no orphan limit; if it takes long, call blocking() before this");
     definition_.orphan_limit = limit;
     return *this;
 }
@@ -127,6 +133,21 @@ read_once(protocol::message const& message, json::object const& arguments)
     for (char const c : called)
         fingerprint = (fingerprint ^ static_cast<unsigned char>(c)) * 1099511628211u;
     return store::once_key{std::string(view(*text)), fingerprint};
+}
+
+std::expected<admission::begin, decode_error> prepare_waiting(
+    tool_definition const& tool, runtime::incoming const& request, json::object const& arguments,
+    std::string const& token)
+{
+    auto ready = tool.waiting(arguments);
+    if (!ready)
+        return std::unexpected(std::move(ready).error());
+    return [&node = request.node, revision = request.revision, name = tool.name, token,
+            run = std::move(*ready)](std::shared_ptr<runtime::call> on, admission::place place) mutable {
+        // The place is the tool's until its frame is gone.
+        auto placed = [run = std::move(run), place = std::move(place)](call& context) mutable { return run(context); };
+        start_tool(node, std::move(on), revision, std::move(name), std::move(token), std::move(placed));
+    };
 }
 
 bool is_name(std::string_view name)
@@ -292,25 +313,20 @@ runtime::outcome server_core::call_tool(runtime::incoming const& request) const
         return runtime::instant_answer{protocol::result_response(message.id, render(*result, request.revision))};
     }
 
-    auto ready = tool.waiting(*arguments);
-    if (!ready)
-        return bad_arguments(ready.error());
-    runtime::call_traits traits;
-    traits.is_retry_safe = tool.read_only.value_or(false) || tool.idempotent.value_or(false);
-    traits.max_duration = tool.timeout;
-    traits.orphan_limit = tool.orphan_limit;
-    traits.waits_for_reader = tool.waits_for_reader;
     std::string token;
     if (auto const* meta = message.params->if_contains("_meta"); meta && meta->is_object())
         if (auto const* given = meta->get_object().if_contains(protocol::meta::progress_token))
             token = protocol::id_text(*given);
-    return runtime::start_call{
-        traits,
-        [&node = request.node, revision = request.revision, name = tool.name, token,
-         run = std::move(*ready)](std::shared_ptr<runtime::call> on) mutable {
-            start_tool(node, std::move(on), revision, std::move(name), std::move(token), std::move(run));
-        },
-        std::move(*once), token};
+    auto begin = tool.blocking ? prepare_blocking(tool, request, *arguments, token, workers_)
+                               : prepare_waiting(tool, request, *arguments, token);
+    if (!begin)
+        return bad_arguments(begin.error());
+    runtime::call_traits traits;
+    traits.is_retry_safe = tool.read_only.value_or(false) || tool.idempotent.value_or(false);
+    traits.max_duration = tool.timeout;
+    traits.orphan_limit = tool.orphan_limit;
+    traits.waits_for_reader = tool.waits_for_reader && !tool.blocking;
+    return runtime::start_call{traits, in_turn(tool.admission, std::move(*begin)), std::move(*once), token};
 }
 
 }

@@ -1,6 +1,7 @@
 // A server as the runtime sees it: the registry of tools, and the dispatch of requests to them.
 #pragma once
 
+#include "base/worker_pool.hpp"
 #include "observe/metrics.hpp"
 #include "runtime/service.hpp"
 
@@ -24,6 +25,8 @@ public:
     [[nodiscard]] std::string const& name() const noexcept { return name_; }
     [[nodiscard]] std::string const& version() const noexcept { return version_; }
 
+    /// Where blocking tools run; set before the first request, and kept for as long as there are calls.
+    void work_on(base::worker_pool* workers) { workers_ = workers; }
     /// Registration is over; makes the texts that do not change. Before the first request.
     void seal();
 
@@ -39,6 +42,7 @@ private:
     std::string name_;
     std::string version_;
     std::string instructions_;
+    base::worker_pool* workers_ = nullptr;
     std::map<std::string, std::unique_ptr<tool_definition>, std::less<>> tools_;
     std::vector<tool_definition const*> in_order_;
     std::array<std::string, 4> tool_lists_; // by revision

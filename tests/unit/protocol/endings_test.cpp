@@ -104,7 +104,10 @@ INSTANTIATE_TEST_SUITE_P(
         row{end_reason::session_ended, false, false, form::error, internal, false},
         row{end_reason::result_too_large, true, false, form::result, 0, false},
         row{end_reason::result_too_large, true, true, form::result, 0, false},
-        row{end_reason::result_too_large, false, false, form::error, internal, false}));
+        row{end_reason::result_too_large, false, false, form::error, internal, false},
+        row{end_reason::overloaded, true, false, form::result, 0, true},
+        row{end_reason::overloaded, true, true, form::result, 0, true},
+        row{end_reason::overloaded, false, false, form::error, internal, true}));
 
 std::string text_of(json::value const& answer)
 {
@@ -125,10 +128,30 @@ TEST(EndingText, SaysWhetherARetryIsSafe)
                     .ends_with("Calling it again may do the work twice; check first."));
 }
 
+TEST(EndingText, OfABusyServerSaysThatNothingWasDone)
+{
+    EXPECT_EQ(
+        text_of(answer(end_reason::overloaded, true, false)),
+        "The server is busy; the tool was not started. It is safe to call it again.");
+}
+
+TEST(EndingText, OfACallThatNeverStartedSaysSo)
+{
+    for (auto const reason : {end_reason::timed_out, end_reason::interrupted}) {
+        auto const ended = json::parse(ended_answer({"1", true, false, false}, reason));
+        auto const text = text_of(ended);
+        EXPECT_EQ(text.find("not known"), std::string::npos) << text;
+        EXPECT_TRUE(text.ends_with("It is safe to call it again.")) << text;
+        EXPECT_EQ(ended.at("result").at("_meta").at("belay/ended").at("retryable"), true);
+    }
+    auto const unwanted = json::parse(ended_answer({"1", true, false, false}, end_reason::cancelled));
+    EXPECT_EQ(unwanted.at("error").at("data").at("retryable"), false) << "its caller does not want it";
+}
+
 TEST(EndReason, HasANameOfItsOwn)
 {
     std::set<std::string_view> names;
-    for (int i = 0; i <= static_cast<int>(end_reason::result_too_large); ++i)
+    for (int i = 0; i <= static_cast<int>(end_reason::overloaded); ++i)
         EXPECT_TRUE(names.insert(to_string(static_cast<end_reason>(i))).second);
     EXPECT_FALSE(names.contains("?"));
 }

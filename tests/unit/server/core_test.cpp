@@ -56,6 +56,28 @@ TEST(Server, RefusesATimeoutForAQuickTool)
     EXPECT_THROW(server.tool("a", nothing).timeout(1s), std::invalid_argument);
 }
 
+TEST(Server, RefusesTurnsForAQuickTool)
+{
+    server server("s", "1");
+    EXPECT_THROW(server.tool("a", nothing).at_most(1), std::invalid_argument);
+    EXPECT_NO_THROW(server.tool("b", nothing).blocking().at_most(1));
+    EXPECT_THROW(server.tool("c", nothing).blocking().at_most(0), std::invalid_argument);
+}
+
+TEST(Server, LetsABlockingToolHaveATimeout)
+{
+    server server("s", "1");
+    EXPECT_NO_THROW(server.tool("a", nothing).blocking().timeout(1s).cancel_when_orphaned(1s));
+    EXPECT_NO_THROW(server.tool("b", [](blocking_call&) { return std::string(); }).blocking().timeout(1s));
+}
+
+TEST(Server, RefusesABlockingCoroutine)
+{
+    server server("s", "1");
+    auto const coroutine = [](call&) -> task<std::string> { co_return std::string(); };
+    EXPECT_THROW(server.tool("a", coroutine).blocking(), std::invalid_argument);
+}
+
 TEST(Server, NamesTheToolInItsRefusal)
 {
     server server("s", "1");

@@ -1,0 +1,199 @@
+#include "server/blocking.hpp"
+
+#include "protocol/message.hpp"
+#include "runtime/node.hpp"
+#include "server/notices.hpp"
+#include "server/render.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+namespace belay {
+
+tool_entry& tool_entry::blocking()
+{
+    if (!definition_.blocking)
+        throw std::invalid_argument(
+            "tool " + definition_.name
+            + " is a coroutine, which runs on its loop; only a plain function can be blocking");
+    definition_.quick = nullptr;
+    return *this;
+}
+
+void blocking_call::log(log_level level, std::string const& logger, json::value const& data)
+{
+    state_.log(level, detail::log_notice(level, logger, data));
+}
+
+void blocking_call::log(log_level level, std::string const& logger, std::string const& text)
+{
+    state_.log(level, detail::log_notice(level, logger, text));
+}
+
+void blocking_call::log(log_level level, std::string const& logger, char const* text)
+{
+    state_.log(level, detail::log_notice(level, logger, std::string(text)));
+}
+
+void blocking_call::progress(double value, std::optional<double> total, std::string const& message)
+{
+    state_.progress(value, total, message);
+}
+
+bool blocking_call::is_cancelled() const noexcept
+{
+    return state_.is_cancelled();
+}
+
+}
+
+namespace belay::detail {
+
+blocking_state::blocking_state(
+    runtime::node& node, std::shared_ptr<runtime::call> const& on, job job, admission::place place)
+    : node_(node), loop_(on->loop()), on_(on), id_(on->id()), job_(std::move(job)), place_(std::move(place))
+{
+}
+
+void blocking_state::run() noexcept
+{
+    if (is_cancelled()) // between the queue and here
+        return;
+    std::optional<std::string> response;
+    try {
+        blocking_call context(*this);
+        auto const result = guard(node_.log(), job_.name, [&] { return job_.run(context); });
+        response = protocol::result_response(id_, render(result, job_.revision));
+    } catch (...) { // guard catches what tools throw; this is the end of memory
+        response.reset();
+    }
+    // The author's objects go on the thread that used them, and the next call need not wait for the loop.
+    job_.run = nullptr;
+    place_.reset();
+    finish(std::move(response));
+}
+
+void blocking_state::log(log_level level, std::string notice)
+{
+    std::lock_guard const lock(mutex_);
+    put({std::move(notice), level});
+}
+
+void blocking_state::progress(double value, std::optional<double> total, std::string const& message)
+{
+    if (job_.token.empty())
+        return;
+    std::lock_guard const lock(mutex_);
+    if (!(value > progress_))
+        return;
+    progress_ = value;
+    put({progress_notice(job_.token, value, total, message), std::nullopt});
+}
+
+void blocking_state::put(message fresh)
+{
+    auto const& window = node_.settings().flow;
+    if (is_over_ || is_cancelled())
+        return;
+    if (!fresh.level && !outbox_.empty() && !outbox_.back().level) {
+        outbox_bytes_ -= outbox_.back().text.size();
+        outbox_.pop_back();
+    }
+    outbox_bytes_ += fresh.text.size();
+    outbox_.push_back(std::move(fresh));
+    // What others are held back by, this drops: a reader that keeps up is not overtaken by the stream's retention.
+    while (outbox_.size() > 1 && (outbox_.size() > window.window_events || outbox_bytes_ > window.window_bytes)) {
+        outbox_bytes_ -= outbox_.front().text.size();
+        outbox_.pop_front();
+        ++dropped_;
+    }
+    wake();
+}
+
+void blocking_state::finish(std::optional<std::string> response)
+{
+    std::lock_guard const lock(mutex_);
+    is_over_ = true;
+    response_ = std::move(response);
+    wake();
+}
+
+void blocking_state::wake()
+{
+    if (std::exchange(is_awake_, true))
+        return;
+    loop_.post([self = shared_from_this()] { self->flush(); });
+}
+
+void blocking_state::flush()
+{
+    std::deque<message> messages;
+    std::size_t dropped = 0;
+    bool is_over = false;
+    std::optional<std::string> response;
+    {
+        std::lock_guard const lock(mutex_);
+        is_awake_ = false;
+        messages.swap(outbox_);
+        outbox_bytes_ = 0;
+        dropped = std::exchange(dropped_, 0);
+        is_over = is_over_;
+        response = std::move(response_);
+    }
+    auto const on = on_.lock();
+    if (!on) { // it has ended otherwise, to the last byte
+        if (is_over)
+            node_.metrics().late_answers.Increment();
+        return;
+    }
+    if (dropped > 0)
+        emit(*on, log_notice(log_level::warning, "blocking", json::value{{"dropped", dropped}}));
+    auto const least = on->session().current_record()->log_level;
+    for (auto& each : messages) {
+        if (!each.level)
+            on->progress(std::move(each.text));
+        else if (static_cast<int>(*each.level) >= least)
+            emit(*on, std::move(each.text));
+    }
+    if (!is_over)
+        return;
+    if (response) {
+        on->answer(std::move(*response));
+    } else {
+        node_.metrics().task_failures.Increment();
+        on->end(protocol::end_reason::interrupted);
+    }
+}
+
+void blocking_state::emit(runtime::call& on, std::string text)
+{
+    auto const told = [&log = node_.log(), name = job_.name](std::error_code error) {
+        if (error && error != errc::finished)
+            log.warning("a message of tool {} could not be kept: {}", name, error.message());
+    };
+    if (auto const outcome = on.emit(std::move(text), told))
+        told(*outcome);
+}
+
+std::expected<admission::begin, decode_error> prepare_blocking(
+    tool_definition const& tool, runtime::incoming const& request, json::object const& arguments,
+    std::string const& token, base::worker_pool* workers)
+{
+    if (!workers)
+        throw std::logic_error("a blocking tool needs workers: server_core::work_on()");
+    auto run = tool.blocking(arguments);
+    if (!run)
+        return std::unexpected(std::move(run).error());
+    return
+        [&node = request.node, workers, job = blocking_state::job{request.revision, tool.name, token, std::move(*run)}](
+            std::shared_ptr<runtime::call> on, admission::place place) mutable {
+            auto const state = std::make_shared<blocking_state>(node, on, std::move(job), std::move(place));
+            on->on_interrupt([state] { state->cancel(); });
+            auto const ticket = workers->try_post([state] { state->run(); });
+            if (!ticket)
+                return on->end(protocol::end_reason::overloaded);
+            on->on_give_up([workers, ticket] { return workers->withdraw(*ticket); });
+        };
+}
+
+}
