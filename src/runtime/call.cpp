@@ -56,6 +56,18 @@ void call::begin()
     reader_hint();
 }
 
+void call::log(base::log_level level, std::string_view message, std::string_view reason) const
+{
+    if (!node_.log().enabled(level))
+        return;
+    auto const stream = has_stream_ ? stream_log_name(stream_.stream) : std::string("none");
+    if (trace_)
+        return node_.log().log_fields(
+            level, message,
+            {{"reason", reason}, {"session", session_->name}, {"stream", stream}, {"trace", trace_->trace_id}});
+    node_.log().log_fields(level, message, {{"reason", reason}, {"session", session_->name}, {"stream", stream}});
+}
+
 void call::reader_hint()
 {
     node_.store().reader(stream_, [self = shared_from_this()](result<store::reader_mark> mark) {
@@ -119,6 +131,7 @@ void call::end(protocol::end_reason reason)
     is_ended_ = true;
     reason_ = reason;
     auto const self = shared_from_this();
+    log(base::log_level::debug, "call ended early", protocol::to_string(reason));
     if (reason == protocol::end_reason::interrupted)
         node_.metrics().calls_interrupted.Increment();
     finish(protocol::ended_answer({id_, traits_.is_tool_call, traits_.is_retry_safe}, reason));
@@ -206,7 +219,7 @@ void call::perform()
                     // Fenced: another node has answered. Gone: the session has ended. Either way there is nobody
                     // left to tell.
                     node_.metrics().late_answers.Increment();
-                    node_.log().warning("the answer of a call was refused: {}", refused->error.message());
+                    log(base::log_level::warning, "the answer of a call was refused", refused->error.message());
                     done();
                 }
             }

@@ -3,9 +3,11 @@
 // otherwise. It does not know the connection that started it: connections come and go.
 #pragma once
 
+#include "base/log.hpp"
 #include "base/loop.hpp"
 #include "engine/producer.hpp"
 #include "protocol/endings.hpp"
+#include "protocol/trace_context.hpp"
 #include "store/ports.hpp"
 
 #include <chrono>
@@ -42,6 +44,10 @@ public:
     /// Registers timers and watches. Once, before the handler starts.
     void begin();
 
+    /// Which trace the request belongs to. Before begin().
+    void set_trace(std::optional<protocol::trace_context> trace) { trace_ = std::move(trace); }
+    [[nodiscard]] std::optional<protocol::trace_context> const& trace() const noexcept { return trace_; }
+
     /// Appends a message to the call's stream. If it may go on at once, returns the outcome and drops `done`;
     /// otherwise `done` is called when the reader has caught up, on the loop.
     [[nodiscard]] std::optional<std::error_code> emit(std::string message, emitted done);
@@ -73,6 +79,7 @@ private:
     void arm();
     void done();
     void reader_hint();
+    void log(base::log_level level, std::string_view message, std::string_view reason) const;
 
     node& node_;
     std::shared_ptr<live_session> session_;
@@ -83,6 +90,7 @@ private:
     call_traits traits_;
     held_answer held_;
     bool const has_stream_;
+    std::optional<protocol::trace_context> trace_;
     engine::flow_settings flow_;
     engine::producer machine_;
     engine::producer_actions actions_;

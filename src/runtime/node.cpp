@@ -106,6 +106,7 @@ void node::begin_call(
                 reader->abandon();
                 return done(failure(errc::not_found));
             }
+            running->set_trace(std::move(request.trace));
             running->begin();
             done(begun_call{std::move(running), std::move(reader)});
         });
@@ -157,6 +158,7 @@ node::begin_held_call(session_use const& use, base::loop& loop, call_request req
         = std::make_shared<call>(*this, session, loop, 0, 0, std::move(request.id), request.traits, std::move(answer));
     if (!add_call(*session, running, loop.now()))
         return nullptr;
+    running->set_trace(std::move(request.trace));
     running->begin();
     return running;
 }

@@ -63,6 +63,9 @@ std::expected<std::shared_ptr<following>, follow_refusal> node::attach(
     open_followings_.fetch_add(1, std::memory_order_relaxed);
     if (displaced) {
         metrics_.takeovers.Increment();
+        log_.log_fields(
+            base::log_level::info, "stream taken over",
+            {{"session", session->name}, {"stream", stream_log_name(stream)}});
         displaced->close(engine::close_reason::taken_over, std::nullopt);
     }
     if (closed)
@@ -152,8 +155,13 @@ void node::follow(
             auto const attach_as = [this, session, &loop, stream, epoch, from,
                                     has_origin](store::stream_kind kind, protocol::revision revision) {
                 auto attached = attach(session, loop, stream, kind, from, revision, has_origin);
-                if (attached)
-                    (*attached)->set_epoch(epoch);
+                if (!attached)
+                    return attached;
+                (*attached)->set_epoch(epoch);
+                if (log_.enabled(base::log_level::debug))
+                    log_.log_fields(
+                        base::log_level::debug, "stream resumed",
+                        {{"session", session->name}, {"stream", stream_log_name(stream)}});
                 return attached;
             };
             if (is_standalone)
