@@ -115,6 +115,33 @@ void refuse_follow(http::exchange& exchange, runtime::follow_refusal why)
     }
 }
 
+// What the access log says of an exchange beyond HTTP. Names for the log, never ids.
+void note_session(http::exchange& exchange, runtime::session_use const& use)
+{
+    if (exchange.takes_notes())
+        exchange.note("session", use.session()->name);
+}
+
+void note_stream(http::exchange& exchange, runtime::following const& following)
+{
+    if (exchange.takes_notes())
+        exchange.note("stream", runtime::stream_log_name(following.stream()));
+}
+
+std::optional<protocol::trace_context> trace_of(http::exchange& exchange, protocol::message const& message)
+{
+    auto const& request = exchange.request();
+    // Two parents are no parent.
+    auto parent = request.header(protocol::header::traceparent);
+    if (parent && request.header_count(protocol::header::traceparent) > 1)
+        parent.reset();
+    auto const state = parent ? request.header(protocol::header::tracestate) : std::nullopt;
+    auto trace = protocol::trace_context_of(message.params, parent, state);
+    if (trace && exchange.takes_notes())
+        exchange.note("trace", trace->trace_id);
+    return trace;
+}
+
 /// An empty one says as much as none.
 std::optional<std::string_view> cursor_of(http::request const& request) noexcept
 {
@@ -248,6 +275,7 @@ void streamable_http::with_session(exchange_ptr exchange, F then)
                      "Bad Request: Unsupported protocol version (supported versions: "
                          + std::string(protocol::supported_revisions()) + ")",
                      {}});
+            note_session(*exchange, *use);
             then(std::move(exchange), std::move(*use));
         });
 }
@@ -281,17 +309,18 @@ void streamable_http::post(exchange_ptr exchange)
 
 void streamable_http::dispatch(exchange_ptr exchange, runtime::session_use use, protocol::message const& message)
 {
+    auto trace = trace_of(*exchange, message);
     if (message.kind != protocol::message_kind::request) {
         if (message.kind == protocol::message_kind::notification)
             runtime::handle_notification(node_, use.session(), message);
         return exchange->respond({202, {}, {}}, {});
     }
     auto const revision = protocol::parse_revision(use.record()->version).value_or(protocol::newest_revision);
-    auto outcome = service_.handle({node_, use.session(), revision, message});
+    auto outcome = service_.handle({node_, use.session(), revision, message, trace ? &*trace : nullptr});
     if (auto* const instant = std::get_if<runtime::instant_answer>(&outcome))
         return answer_instant(std::move(exchange), use, message.id, std::move(instant->response));
     if (auto* const start = std::get_if<runtime::start_call>(&outcome))
-        return run_call(std::move(exchange), use, message.id, revision, std::move(*start));
+        return run_call(std::move(exchange), use, message.id, revision, std::move(*start), std::move(trace));
     auto& deferred = std::get<runtime::deferred_answer>(outcome);
     auto const kept = std::make_shared<runtime::session_use>(std::move(use));
     deferred.run([this, exchange = std::move(exchange), kept, id = message.id](std::string response) mutable {
@@ -314,11 +343,11 @@ void streamable_http::answer_instant(
 
 void streamable_http::run_call(
     exchange_ptr exchange, runtime::session_use const& use, std::string id, protocol::revision revision,
-    runtime::start_call start)
+    runtime::start_call start, std::optional<protocol::trace_context> trace)
 {
     auto& loop = exchange->loop();
     bool const has_origin = exchange->request().header("Origin").has_value();
-    runtime::call_request request{std::move(id), revision, start.traits, has_origin};
+    runtime::call_request request{std::move(id), revision, start.traits, has_origin, std::move(trace)};
     if (settings_.answer == answer_form::json) {
         if (node_.is_draining())
             return refuse_begin(*exchange, make_error_code(errc::unavailable));
@@ -334,6 +363,7 @@ void streamable_http::run_call(
         [exchange = std::move(exchange), start = std::move(start)](result<runtime::begun_call> begun) mutable {
             if (!begun)
                 return refuse_begin(*exchange, begun.error());
+            note_stream(*exchange, *begun->following);
             // The tool runs to its first wait before the connection writes, so that the head, the priming event and
             // what it has said by then leave in one write.
             auto const sink = std::make_shared<sse_sink>(std::move(exchange), begun->following);
@@ -401,6 +431,7 @@ void streamable_http::open_session(exchange_ptr exchange, std::string id, runtim
 void streamable_http::answer_initialize(
     exchange_ptr exchange, runtime::session_use const& use, std::string id, protocol::revision revision)
 {
+    note_session(*exchange, use);
     auto const session = base::to_string(use.session()->key.id);
     auto response = protocol::result_response(id, service_.initialize_result(revision));
     if (settings_.answer != answer_form::sse)
@@ -432,6 +463,7 @@ void streamable_http::get(exchange_ptr exchange)
             [of](std::expected<std::shared_ptr<runtime::following>, runtime::follow_refusal> followed) {
                 if (!followed)
                     return refuse_follow(*of, followed.error());
+                note_stream(*of, **followed);
                 auto const sink = std::make_shared<sse_sink>(of, *followed);
                 sink->begin();
                 (*followed)->start(sink);
