@@ -110,9 +110,11 @@ void admin::list(http::exchange& exchange) const
 void admin::end(std::shared_ptr<http::exchange> exchange, std::string_view name) const
 {
     auto& loop = exchange->loop();
-    node_.end_by_name(name, loop, [exchange, name = std::string(name)](result<void> ended) {
-        if (ended)
+    node_.end_by_name(name, loop, [this, exchange, name = std::string(name)](result<void> ended) {
+        if (ended) {
+            node_.log().log_fields(base::log_level::info, "session ended by an operator", {{"session", name}});
             return exchange->respond({200, json_type, {}}, json::serialize(json::object{{"ended", name}}) + '\n');
+        }
         if (ended.error() == errc::not_found)
             return http::respond_text(
                 *exchange, 404,

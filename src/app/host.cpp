@@ -114,6 +114,7 @@ void host::open_admin()
     admin_ = std::make_unique<admin>(*node_, settings_.admin_max_page);
     http::server_settings with = settings_.http;
     with.listen = {settings_.admin_listen};
+    with.unix_mode = settings_.admin_unix_mode;
     // Who may call this is who has a place on this machine: no web page, whatever its origin.
     with.policy.loopback_origin = false;
     with.policy.allow_origin.clear();

@@ -410,6 +410,7 @@ settings_table::settings_table(settings& into)
     b.text_or_off(
         "admin.listen", "", "ADDRESS", into.admin_listen,
         "Where to list and end sessions: HOST:PORT on loopback, or unix:PATH.");
+    b.mode("admin.unix_mode", into.admin_unix_mode, "Permissions of that unix socket's file.");
     b.count<std::size_t>("admin.max_page", "", into.admin_max_page, 1, 100'000, "Sessions listed at a time at most.");
 }
 

@@ -24,6 +24,7 @@ struct settings {
     base::log_format log_format = base::log_format::text;
     bool log_access = false;
     std::string admin_listen; ///< empty: off
+    unsigned admin_unix_mode = 0600;
     std::size_t admin_max_page = 1000;
     runtime::settings runtime;
     transport::streamable_http_settings transport;

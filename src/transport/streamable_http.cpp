@@ -375,6 +375,7 @@ void streamable_http::run_call(
 
 void streamable_http::initialize(exchange_ptr exchange, protocol::message const& message)
 {
+    trace_of(*exchange, message); // for the access log
     auto const* version = message.params ? message.params->if_contains("protocolVersion") : nullptr;
     if (!version || !version->is_string())
         return exchange->respond(
@@ -457,6 +458,7 @@ void streamable_http::get(exchange_ptr exchange)
     with_session(std::move(exchange), [this](exchange_ptr of, runtime::session_use use) {
         auto& loop = of->loop();
         auto const& request = of->request();
+        trace_of(*of, {}); // for the access log
         runtime::follow_request follow{cursor_of(request), request.header("Origin").has_value()};
         node_.follow(
             use, loop, follow,
@@ -475,6 +477,7 @@ void streamable_http::remove(exchange_ptr exchange)
 {
     with_session(std::move(exchange), [this](exchange_ptr of, runtime::session_use use) {
         auto& loop = of->loop();
+        trace_of(*of, {}); // for the access log
         node_.end(use.session(), loop, [of](result<void> ended) {
             if (!ended)
                 return refuse_begin(*of, ended.error());

@@ -161,6 +161,11 @@ TEST_F(Operators, AccessLogHasTheTrace)
     EXPECT_EQ(trace_of(ping, {{"traceparent", traceparent}}), "0af7651916cd43dd8448eb211c80319c");
     EXPECT_EQ(trace_of(ping, {{"traceparent", "00-bad"}}), "");
     EXPECT_EQ(trace_of(ping, {{"traceparent", traceparent}, {"traceparent", other_traceparent}}), "");
+    auto stream = get(session, {}, {{"traceparent", other_traceparent}});
+    stream.close();
+    EXPECT_TRUE(eventually([&] { return field(last_line_with("method=GET"), "trace") == std::string(32, '1'); }));
+    EXPECT_EQ(post_plain(hello(), {{"traceparent", traceparent}}).status, 200u);
+    EXPECT_EQ(field(last_line_with("path=/mcp"), "trace"), "0af7651916cd43dd8448eb211c80319c");
     auto const with_meta = rpc("1", "ping", R"({"_meta":{"traceparent":")" + std::string(traceparent) + R"("}})");
     EXPECT_EQ(trace_of(with_meta, {{"traceparent", other_traceparent}}), "0af7651916cd43dd8448eb211c80319c");
 }
@@ -228,7 +233,8 @@ TEST_F(Operators, ListSessionsInPages)
     for (; !target.empty() && pages < 10; ++pages) {
         auto const page = ask_admin("GET", target).json();
         EXPECT_EQ(at(page, "total"), 7);
-        for (auto const& each : at(page, "sessions").as_array())
+        auto const sessions = at(page, "sessions");
+        for (auto const& each : sessions.as_array())
             listed.push_back(text_at(each, "session"));
         auto const next_page = at(page, "next");
         target = next_page.is_string() ? std::string(next_page.get_string()) : "";
@@ -253,6 +259,7 @@ TEST_F(Operators, MayEndASession)
     EXPECT_EQ(ended.status, 200u) << ended.body;
     EXPECT_EQ(text_at(ended.json(), "ended"), name_of(session));
     EXPECT_TRUE(read_to_end(posted).has_response()) << "running calls get their final answer";
+    EXPECT_EQ(field(last_line_with("by an operator"), "session"), name_of(session));
     EXPECT_FALSE(is_alive(session));
     EXPECT_TRUE(is_alive(other));
     EXPECT_EQ(ask_admin("DELETE", "/sessions/" + name_of(session)).status, 404u);

@@ -83,10 +83,11 @@ protected:
     }
     void pass_on(descriptor socket, int pid = ::getpid())
     {
-        if (socket.get() == 3)
+        if (socket.get() == 3) {
             static_cast<void>(socket.release());
-        else
+        } else {
             ASSERT_EQ(::dup2(socket.get(), 3), 3);
+        }
         ::setenv("LISTEN_FDS", "1", 1);
         ::setenv("LISTEN_PID", std::to_string(pid).c_str(), 1);
     }
@@ -97,8 +98,9 @@ protected:
         where.sin_family = AF_INET;
         where.sin_addr.s_addr = htonl(address);
         EXPECT_EQ(::bind(made.get(), reinterpret_cast<sockaddr const*>(&where), sizeof where), 0);
-        if (listens)
+        if (listens) {
             EXPECT_EQ(::listen(made.get(), 8), 0);
+        }
         return made;
     }
 
