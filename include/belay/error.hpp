@@ -24,6 +24,8 @@ enum class errc {
     timed_out,        ///< It took longer than its limit.
     closed,           ///< The other side, or the server, is going away.
     cancelled,        ///< The caller asked for it to stop.
+    key_spent,        ///< A call with this key was made, and its outcome is no longer kept.
+    key_mismatch,     ///< The key belongs to a call with other arguments.
 };
 
 [[nodiscard]] std::error_category const& error_category() noexcept;

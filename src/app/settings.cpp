@@ -302,6 +302,12 @@ settings_table::settings_table(settings& into)
     b.count<std::size_t>(
         "session.max", "max-sessions", run.limits.sessions, 1, 100'000'000, "Sessions at most; further ones get 503.");
     b.bytes("session.max_bytes", "", run.limits.bytes_per_session, "Bytes of kept events per session.");
+    b.count<std::size_t>(
+        "session.max_keys", "", run.limits.keys_per_session, 0, 1'000'000,
+        "Idempotency keys remembered per session after their outcome is gone.");
+    b.bytes(
+        "user.max_bytes", "", run.limits.bytes_per_principal,
+        "Bytes of kept events per user, over all sessions; without authorization everybody is one user.");
     b.time("reaper.interval", "", run.reaper_interval, "How often idle sessions are looked for.");
     b.time("keepalive", "", run.follower.keepalive, "A quiet stream connection gets a comment this often.");
     b.time("retry", "", run.retry, "How long clients wait before they reconnect; up to a quarter is added at random.");

@@ -25,6 +25,8 @@ public:
         case errc::timed_out: return "took longer than its limit";
         case errc::closed: return "closed";
         case errc::cancelled: return "cancelled";
+        case errc::key_spent: return "the outcome of the call with this key is no longer kept";
+        case errc::key_mismatch: return "the key belongs to another call";
         }
         return "unknown error";
     }

@@ -30,6 +30,7 @@ std::string_view to_string(close_reason reason) noexcept
     case close_reason::cut_off: return "cut_off";
     case close_reason::draining: return "draining";
     case close_reason::failed: return "failed";
+    case close_reason::refused: return "refused";
     }
     return "?";
 }

@@ -28,6 +28,7 @@ enum class close_reason {
     cut_off, ///< asked to end, and did not within its time
     draining,     ///< the server is going away; the client comes back elsewhere
     failed,       ///< the stream could not be read
+    refused,      ///< its call was not made
 };
 
 [[nodiscard]] std::string_view to_string(close_reason reason) noexcept;

@@ -70,12 +70,14 @@ std::optional<connection_id> session::follower_of(store::stream_id stream) const
     return std::nullopt;
 }
 
-std::vector<connection_id> session::connections() const
+void session::stay(connection_id connection) noexcept
 {
-    std::vector<connection_id> all;
-    for (auto const& each : attached_)
-        all.push_back(each.connection);
-    return all;
+    auto const found = std::ranges::find(attached_, connection, &attachment::connection);
+    if (found == attached_.end())
+        return;
+    // Unless its stream has been taken over meanwhile.
+    bool const is_followed = follower_of(found->stream).has_value();
+    found->is_leaving = is_followed;
 }
 
 void session::inbound_began(base::time_point now) noexcept

@@ -43,8 +43,9 @@ public:
     attach(attach_request const& request, base::time_point now, std::function<bool(connection_id)> const& is_gone);
     /// Returns the connection that waited for this one to leave its stream, if any.
     std::optional<connection_id> detach(connection_id connection);
+    /// A connection that was to be closed for the budget stays after all: the newcomer was refused.
+    void stay(connection_id connection) noexcept;
     [[nodiscard]] std::optional<connection_id> follower_of(store::stream_id stream) const noexcept;
-    [[nodiscard]] std::vector<connection_id> connections() const;
 
     void call_began() noexcept { ++calls_; }
     void call_ended() noexcept { --calls_; }

@@ -62,6 +62,13 @@ std::string ended_answer(ended_request const& request, end_reason reason)
     return result_response(request.id, result);
 }
 
+std::string_view spent_key_text() noexcept
+{
+    return "The call with this idempotency key was made, and its outcome is no longer kept. Check what it did; use a "
+           "new "
+           "key to make it again.";
+}
+
 std::string gap_notice(std::uint64_t from, std::uint64_t to, bool restarted)
 {
     // A restarted log says so; its numbers speak of the new one only.

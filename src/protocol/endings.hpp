@@ -23,6 +23,9 @@ struct ended_request {
 /// methods get a JSON-RPC error.
 [[nodiscard]] std::string ended_answer(ended_request const& request, end_reason reason);
 
+/// What a caller is told whose idempotency key was used for a call of which nothing is kept.
+[[nodiscard]] std::string_view spent_key_text() noexcept;
+
 /// The warning that stands where events are missing. `restarted`: the log began anew, so the number is unknown
 /// unless from…to says it.
 [[nodiscard]] std::string gap_notice(std::uint64_t from, std::uint64_t to, bool restarted);

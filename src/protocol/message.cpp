@@ -110,6 +110,46 @@ std::string error_response(std::string_view id, rpc_error const& error)
     return out;
 }
 
+namespace {
+
+// What result_response() and error_response() begin with, and progress notifications.
+constexpr std::string_view answer_head = R"({"jsonrpc":"2.0","id":)";
+constexpr std::string_view progress_head
+    = R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":)";
+
+/// Where a string or number that begins here ends.
+std::size_t scalar_end(std::string_view text, std::size_t from)
+{
+    if (text[from] != '"')
+        return text.find_first_of(",}", from);
+    auto end = from + 1;
+    while (text[end] != '"')
+        end += text[end] == '\\' ? 2 : 1;
+    return end + 1;
+}
+
+std::string with_scalar(std::string_view text, std::size_t at, std::string_view scalar)
+{
+    std::string changed(text.substr(0, at));
+    changed += scalar;
+    changed += text.substr(scalar_end(text, at));
+    return changed;
+}
+
+}
+
+std::string answer_for(std::string_view answer, std::string_view id)
+{
+    return with_scalar(answer, answer_head.size(), id);
+}
+
+std::string progress_for(std::string_view message, std::string_view token)
+{
+    if (!message.starts_with(progress_head))
+        return std::string(message);
+    return token.empty() ? std::string() : with_scalar(message, progress_head.size(), token);
+}
+
 std::string notification(std::string_view method, std::string_view params)
 {
     std::string out;

@@ -57,6 +57,12 @@ read_message(json::value const& value, message_limits const& limits = {});
 /// `params` is the JSON text of an object.
 [[nodiscard]] std::string notification(std::string_view method, std::string_view params);
 
+/// An answer of ours as the answer to another request.
+[[nodiscard]] std::string answer_for(std::string_view answer, std::string_view id);
+/// A message of ours for a caller with another progress token (JSON text): progress carries that one, and is left
+/// out (empty) if there is none; other messages stay as they are.
+[[nodiscard]] std::string progress_for(std::string_view message, std::string_view token);
+
 /// The JSON text of a request id or progress token found in params; empty if it is not a string or integer.
 [[nodiscard]] std::string id_text(json::value const& value, message_limits const& limits = {});
 

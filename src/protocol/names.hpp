@@ -17,6 +17,11 @@ inline constexpr std::string_view progress = "notifications/progress";
 inline constexpr std::string_view message = "notifications/message";
 }
 
+namespace meta {
+inline constexpr std::string_view progress_token = "progressToken";
+inline constexpr std::string_view idempotency_key = "belay/idempotencyKey";
+}
+
 namespace header {
 inline constexpr std::string_view session = "Mcp-Session-Id";
 inline constexpr std::string_view version = "Mcp-Protocol-Version";

@@ -265,6 +265,8 @@ void call::done()
     watch_.reset();
     for (auto& each : std::exchange(waiting_, {}))
         loop_.post([resumed = std::move(each.done)]() mutable { resumed(make_error_code(errc::finished)); });
+    if (handler_) // later: it may be what has just answered
+        loop_.post([self = shared_from_this(), handler = std::move(handler_)] {});
     node_.metrics().call_ended(reason_ ? protocol::to_string(*reason_) : "answered");
     node_.call_done(*session_, *this, loop_.now());
 }

@@ -60,6 +60,8 @@ public:
     /// Closes the connection that follows the call, not the call; the client comes back after `retry`.
     void close_connection(std::chrono::milliseconds retry);
 
+    /// Keeps what serves the call, until the call is done.
+    void keep(std::shared_ptr<void> handler) { handler_ = std::move(handler); }
     /// Called once when the call ends by anything but its handler's answer.
     void on_interrupt(std::move_only_function<void()> interrupt);
 
@@ -100,6 +102,7 @@ private:
     std::optional<protocol::end_reason> reason_;
     bool is_done_ = false;
     std::move_only_function<void()> interrupt_;
+    std::shared_ptr<void> handler_;
     struct waiting {
         std::uint64_t ticket;
         emitted done;

@@ -164,7 +164,7 @@ void following::close_here(engine::close_reason reason, std::optional<std::chron
 void following::abandon()
 {
     // Never opened, so there is no mark to leave behind.
-    leave(engine::close_reason::peer_gone);
+    leave(engine::close_reason::refused);
 }
 
 void following::perform()

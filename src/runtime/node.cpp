@@ -66,8 +66,6 @@ std::uint64_t node::next_nonce()
 void node::begin_call(
     session_use const& use, base::loop& loop, call_request request, store::completion<begun_call> done)
 {
-    if (is_draining())
-        return done(failure(errc::unavailable));
     auto const& session = use.session();
     bool const is_duplicate = settings_.duplicate_ids == duplicate_policy::reject && [&] {
         std::lock_guard const lock(session->mutex);
@@ -76,6 +74,8 @@ void node::begin_call(
     }();
     if (is_duplicate)
         return done(failure(errc::conflict));
+    if (!count_call())
+        return done(failure(errc::unavailable));
     auto const stream = [&] {
         std::lock_guard const lock(random_mutex_);
         return random_.next();
@@ -83,18 +83,23 @@ void node::begin_call(
     // The connection first: a caller over its budget is told before anything exists.
     auto attached = attach(
         session, loop, stream, store::stream_kind::request, {0, false}, request.revision, request.has_origin, true);
-    if (!attached)
+    if (!attached) {
+        uncount_call();
         return done(
             failure(attached.error() == follow_refusal::session_gone ? errc::not_found : errc::too_many_streams));
+    }
     store::stream_meta meta{
-        store::stream_kind::request, std::string(protocol::to_string(request.revision)), request.id};
+        store::stream_kind::request, std::string(protocol::to_string(request.revision)), request.id,
+        std::move(request.once)};
     store::stream_key const key{session->key, stream};
     store_.open(
         key, std::move(meta), owner_, loop.now(),
-        [this, session, &loop, key, reader = *attached, request = std::move(request),
+        [this, session, &loop, key, made = std::move(*attached), request = std::move(request),
          done = std::move(done)](result<store::opened_stream> opened) mutable {
+            auto const& reader = made.fresh;
             if (!opened) {
-                reader->abandon();
+                give_up(*session, made);
+                uncount_call();
                 return done(std::unexpected(opened.error()));
             }
             reader->set_epoch(opened->epoch);
@@ -103,13 +108,31 @@ void node::begin_call(
             // The reader is known before the handler runs, so that flow control holds from its first event.
             reader->announce();
             if (!add_call(*session, running, loop.now())) { // ended meanwhile; its keys are about to go
-                reader->abandon();
+                give_up(*session, made);
+                uncount_call();
                 return done(failure(errc::not_found));
             }
+            close_over_budget(made);
             running->set_trace(std::move(request.trace));
             running->begin();
-            done(begun_call{std::move(running), std::move(reader)});
+            done(begun_call{std::move(running), reader, opened->twin});
         });
+}
+
+bool node::count_call()
+{
+    running_calls_.fetch_add(1);
+    if (!is_draining())
+        return true;
+    uncount_call();
+    return false;
+}
+
+void node::uncount_call()
+{
+    running_calls_.fetch_sub(1);
+    if (is_draining() && on_departure_)
+        on_departure_();
 }
 
 bool node::add_call(live_session& session, std::shared_ptr<call> const& fresh, base::time_point now)
@@ -122,8 +145,10 @@ bool node::add_call(live_session& session, std::shared_ptr<call> const& fresh, b
         session.machine.call_began();
         write_presence(session, now);
     }
-    running_calls_.fetch_add(1, std::memory_order_relaxed);
     metrics_.calls_started.Increment();
+    // Added behind the back of interrupt_calls(): whoever took the session's lock second sees the other.
+    if (is_interrupting_.load())
+        fresh->loop().post([fresh] { fresh->end(protocol::end_reason::interrupted); });
     return true;
 }
 
@@ -143,21 +168,23 @@ void node::call_done(live_session& session, call& gone, base::time_point now)
         write_presence(session, now);
         quiet = take_quiet(session);
     }
-    running_calls_.fetch_sub(1, std::memory_order_relaxed);
-    if (is_draining() && on_departure_)
-        on_departure_();
+    uncount_call();
     if (quiet)
         quiet();
 }
 
-std::shared_ptr<call>
+result<std::shared_ptr<call>>
 node::begin_held_call(session_use const& use, base::loop& loop, call_request request, call::held_answer answer)
 {
+    if (!count_call())
+        return failure(errc::unavailable);
     auto const& session = use.session();
     auto running
         = std::make_shared<call>(*this, session, loop, 0, 0, std::move(request.id), request.traits, std::move(answer));
-    if (!add_call(*session, running, loop.now()))
-        return nullptr;
+    if (!add_call(*session, running, loop.now())) {
+        uncount_call();
+        return failure(errc::not_found);
+    }
     running->set_trace(std::move(request.trace));
     running->begin();
     return running;
@@ -168,13 +195,29 @@ void node::cancel(std::shared_ptr<live_session> const& session, std::string_view
     store_.find(session->key, id, [this, session, id = std::string(id)](result<store::call_ref> found) {
         if (!found)
             return cancel_held(*session, id);
-        store_.send(
-            found->owner, {found->stream, std::string(protocol::to_string(protocol::end_reason::cancelled)), {}},
-            [this](result<void> sent) {
-                if (!sent)
-                    log_.warning("a cancel found no owner: {}", sent.error().message());
-            });
+        send_cancel(*found);
     });
+}
+
+void node::cancel_stream(store::stream_key const& stream)
+{
+    store_.running(stream.session, [this, stream](result<std::vector<store::call_ref>> running) {
+        if (!running)
+            return;
+        for (auto const& each : *running)
+            if (each.stream == stream)
+                send_cancel(each);
+    });
+}
+
+void node::send_cancel(store::call_ref const& to)
+{
+    store_.send(
+        to.owner, {to.stream, std::string(protocol::to_string(protocol::end_reason::cancelled)), {}},
+        [this](result<void> sent) {
+            if (!sent)
+                log_.warning("a cancel found no owner: {}", sent.error().message());
+        });
 }
 
 void node::cancel_held(live_session& session, std::string_view id)
@@ -255,6 +298,7 @@ void node::for_each_session(F const& visit)
 
 void node::interrupt_calls()
 {
+    is_interrupting_.store(true);
     for_each_session([](live_session& session) {
         for (auto const& each : session.calls)
             each->loop().post([each] { each->end(protocol::end_reason::interrupted); });

@@ -57,12 +57,14 @@ struct call_request {
     protocol::revision revision = protocol::newest_revision;
     call_traits traits;
     bool has_origin = false;
+    std::optional<store::once_key> once{};
     std::optional<protocol::trace_context> trace{};
 };
 
 struct begun_call {
     std::shared_ptr<runtime::call> call;
     std::shared_ptr<runtime::following> following;
+    std::optional<store::stream_id> twin; ///< the first call with the same key: repeat that one, run nothing
 };
 
 /// Why a stream cannot be followed.
@@ -133,11 +135,13 @@ public:
 
     /// Makes the call and its stream, and attaches the caller's connection, before anything runs.
     void begin_call(session_use const& use, base::loop& loop, call_request request, store::completion<begun_call> done);
-    /// A call without a stream, whose answer goes to `answer`. Null if the session has ended.
-    std::shared_ptr<call>
+    /// A call without a stream, whose answer goes to `answer`.
+    result<std::shared_ptr<call>>
     begin_held_call(session_use const& use, base::loop& loop, call_request request, call::held_answer answer);
     /// Cancels the newest call of the session with that id. No effect if there is none or it has finished.
     void cancel(std::shared_ptr<live_session> const& session, std::string_view id);
+    /// Cancels the call that owns the stream, wherever it runs.
+    void cancel_stream(store::stream_key const& stream);
 
     // --- streams
 
@@ -148,8 +152,8 @@ public:
     // --- life
 
     /// From now on new sessions and calls are refused.
-    void drain() noexcept { is_draining_.store(true, std::memory_order_release); }
-    [[nodiscard]] bool is_draining() const noexcept { return is_draining_.load(std::memory_order_acquire); }
+    void drain() noexcept { is_draining_.store(true); }
+    [[nodiscard]] bool is_draining() const noexcept { return is_draining_.load(); }
     /// Ends every call with `interrupted`. From any thread.
     void interrupt_calls();
     /// Closes every following connection once it has written what it has. From any thread.
@@ -194,11 +198,22 @@ private:
     /// Writes presence to the store where it has changed, or activity where it is old. Under the session's lock.
     void write_presence(live_session& session, base::time_point now);
 
-    std::expected<std::shared_ptr<following>, follow_refusal> attach(
+    struct attachment {
+        std::shared_ptr<following> fresh;
+        std::shared_ptr<following> over_budget; ///< must make room for it, once it is sure to stay
+    };
+    std::expected<attachment, follow_refusal> attach(
         std::shared_ptr<live_session> const& session, base::loop& loop, store::stream_id stream,
         store::stream_kind kind, start_position from, protocol::revision revision, bool has_origin,
         bool is_new_call = false);
+    void close_over_budget(attachment const& made);
+    /// The newcomer's call was refused: nobody has to go for it.
+    void give_up(live_session& session, attachment const& made);
     void detached(live_session& session, following& gone, base::time_point now);
+    /// A call is counted before it is made: either it sees the drain, or the drain sees it. False: draining.
+    [[nodiscard]] bool count_call();
+    void uncount_call();
+    /// False if the session has ended.
     [[nodiscard]] bool add_call(live_session& session, std::shared_ptr<call> const& fresh, base::time_point now);
     void call_done(live_session& session, call& gone, base::time_point now);
     /// Takes what is to be called now that an ending session has gone quiet, if it has.
@@ -206,6 +221,7 @@ private:
     void end_overdue(base::time_point now);
     void finish_end(std::shared_ptr<live_session> const& session, store::completion<void> done);
     [[nodiscard]] priming_style style_of(protocol::revision revision) const noexcept;
+    void send_cancel(store::call_ref const& to);
     void cancel_held(live_session& session, std::string_view id);
     /// Visits every live session under its lock.
     template<class F>
@@ -225,6 +241,7 @@ private:
     std::atomic<std::size_t> running_calls_{0};
     std::atomic<std::size_t> open_followings_{0};
     std::atomic<bool> is_draining_{false};
+    std::atomic<bool> is_interrupting_{false};
     std::function<void()> on_departure_;
     std::unique_ptr<store::watch_handle> mail_;
 

@@ -16,7 +16,7 @@ priming_style node::style_of(protocol::revision revision) const noexcept
     return settings_.priming_legacy == legacy_priming::typed ? priming_style::typed : priming_style::none;
 }
 
-std::expected<std::shared_ptr<following>, follow_refusal> node::attach(
+std::expected<node::attachment, follow_refusal> node::attach(
     std::shared_ptr<live_session> const& session, base::loop& loop, store::stream_id stream, store::stream_kind kind,
     start_position from, protocol::revision revision, bool has_origin, bool is_new_call)
 {
@@ -31,9 +31,8 @@ std::expected<std::shared_ptr<following>, follow_refusal> node::attach(
     request.budget = has_origin ? settings_.open_with_origin : settings_.open_without_origin;
     request.policy = settings_.standalone;
 
-    std::shared_ptr<following> fresh;
+    attachment made;
     std::shared_ptr<following> displaced;
-    std::shared_ptr<following> closed;
     {
         std::lock_guard const lock(session->mutex);
         auto const find = [&](engine::connection_id id) -> std::shared_ptr<following> {
@@ -53,11 +52,11 @@ std::expected<std::shared_ptr<following>, follow_refusal> node::attach(
         if (decision.displaced)
             displaced = find(*decision.displaced);
         if (decision.closed)
-            closed = find(*decision.closed);
-        fresh = std::make_shared<following>(
+            made.over_budget = find(*decision.closed);
+        made.fresh = std::make_shared<following>(
             *this, session, loop, request.connection, store::stream_key{session->key, stream}, from, style,
             decision.waits);
-        session->followers.push_back(fresh);
+        session->followers.push_back(made.fresh);
         write_presence(*session, now);
     }
     open_followings_.fetch_add(1, std::memory_order_relaxed);
@@ -68,9 +67,22 @@ std::expected<std::shared_ptr<following>, follow_refusal> node::attach(
             {{"session", session->name}, {"stream", stream_log_name(stream)}});
         displaced->close(engine::close_reason::taken_over, std::nullopt);
     }
-    if (closed)
-        closed->close(engine::close_reason::over_budget, retry_delay());
-    return fresh;
+    return made;
+}
+
+void node::close_over_budget(attachment const& made)
+{
+    if (made.over_budget)
+        made.over_budget->close(engine::close_reason::over_budget, retry_delay());
+}
+
+void node::give_up(live_session& session, attachment const& made)
+{
+    made.fresh->abandon();
+    if (!made.over_budget)
+        return;
+    std::lock_guard const lock(session.mutex);
+    session.machine.stay(made.over_budget->id());
 }
 
 void node::detached(live_session& session, following& gone, base::time_point now)
@@ -152,17 +164,20 @@ void node::follow(
                     return done(std::unexpected(follow_refusal::nothing_left));
             }
             auto const epoch = state.top.epoch;
-            auto const attach_as = [this, session, &loop, stream, epoch, from,
-                                    has_origin](store::stream_kind kind, protocol::revision revision) {
-                auto attached = attach(session, loop, stream, kind, from, revision, has_origin);
+            auto const attach_as
+                = [this, session, &loop, stream, epoch, from, has_origin](
+                      store::stream_kind kind,
+                      protocol::revision revision) -> std::expected<std::shared_ptr<following>, follow_refusal> {
+                auto const attached = attach(session, loop, stream, kind, from, revision, has_origin);
                 if (!attached)
-                    return attached;
-                (*attached)->set_epoch(epoch);
+                    return std::unexpected(attached.error());
+                close_over_budget(*attached);
+                attached->fresh->set_epoch(epoch);
                 if (log_.enabled(base::log_level::debug))
                     log_.log_fields(
                         base::log_level::debug, "stream resumed",
                         {{"session", session->name}, {"stream", stream_log_name(stream)}});
-                return attached;
+                return attached->fresh;
             };
             if (is_standalone)
                 return done(attach_as(store::stream_kind::standalone, session_revision));

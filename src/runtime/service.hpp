@@ -37,6 +37,8 @@ struct deferred_answer {
 struct start_call {
     call_traits traits;
     std::move_only_function<void(std::shared_ptr<call>)> run;
+    std::optional<store::once_key> once{}; ///< a second call with this key repeats the first instead of running
+    std::string progress_token;          ///< JSON text; empty: none. For repeating.
 };
 
 using outcome = std::variant<instant_answer, deferred_answer, start_call>;

@@ -96,6 +96,39 @@ std::string_view view(json::string const& text) noexcept
     return {text.data(), text.size()};
 }
 
+std::string bad_arguments_answer(
+    tool_definition const& tool, std::string_view id, decode_error const& error, protocol::revision revision)
+{
+    auto const text = "Invalid arguments for tool " + tool.name + ": " + error.text();
+    if (protocol::reports_bad_arguments_as_result(revision))
+        return protocol::result_response(id, render({text, {}, {}, true}, revision));
+    return protocol::error_response(id, {protocol::code::invalid_params, text, {}});
+}
+
+constexpr std::size_t max_key_bytes = 128;
+
+/// The call's idempotency key, if its caller gave one.
+std::expected<std::optional<store::once_key>, std::string>
+read_once(protocol::message const& message, json::object const& arguments)
+{
+    auto const* meta = message.params->if_contains("_meta");
+    auto const* given
+        = meta && meta->is_object() ? meta->get_object().if_contains(protocol::meta::idempotency_key) : nullptr;
+    if (!given)
+        return std::nullopt;
+    auto const* text = given->if_string();
+    if (!text || text->empty() || text->size() > max_key_bytes)
+        return std::unexpected(
+            std::string(protocol::meta::idempotency_key) + " must be a string of 1 to " + std::to_string(max_key_bytes)
+            + " bytes");
+    // FNV-1a: the same on every node and in every version.
+    auto const called = json_text::to_json(*message.params->if_contains("name")) + json_text::to_json(arguments);
+    std::uint64_t fingerprint = 14695981039346656037u;
+    for (char const c : called)
+        fingerprint = (fingerprint ^ static_cast<unsigned char>(c)) * 1099511628211u;
+    return store::once_key{std::string(view(*text)), fingerprint};
+}
+
 bool is_name(std::string_view name)
 {
     auto const is_allowed = [](char c) {
@@ -222,12 +255,26 @@ runtime::outcome server_core::call_tool(runtime::incoming const& request) const
             return refuse(request, {protocol::code::invalid_params, "params.arguments must be an object", {}});
     }
     auto const bad_arguments = [&](decode_error const& error) {
-        auto const text = "Invalid arguments for tool " + tool.name + ": " + error.text();
-        if (protocol::reports_bad_arguments_as_result(request.revision))
-            return runtime::outcome(runtime::instant_answer{
-                protocol::result_response(message.id, render({text, {}, {}, true}, request.revision))});
-        return refuse(request, {protocol::code::invalid_params, text, {}});
+        return runtime::instant_answer{bad_arguments_answer(tool, message.id, error, request.revision)};
     };
+
+    auto once = read_once(message, *arguments);
+    if (!once)
+        return refuse(request, {protocol::code::invalid_params, once.error(), {}});
+    if (tool.quick && *once) {
+        // To have an outcome that can be kept, it needs a stream.
+        runtime::start_call start;
+        start.once = std::move(*once);
+        start.traits.is_retry_safe = tool.read_only.value_or(false) || tool.idempotent.value_or(false);
+        start.run = [&tool, &node = request.node, revision = request.revision, id = message.id,
+                     arguments = json::object(*arguments, json::storage_ptr())](std::shared_ptr<runtime::call> on) {
+            auto const result = guard(node.log(), tool.name, [&] { return tool.quick(arguments); });
+            on->answer(
+                result ? protocol::result_response(id, render(*result, revision))
+                       : bad_arguments_answer(tool, id, result.error(), revision));
+        };
+        return start;
+    }
 
     if (tool.quick) {
         auto const result = guard(request.node.log(), tool.name, [&] { return tool.quick(*arguments); });
@@ -246,14 +293,15 @@ runtime::outcome server_core::call_tool(runtime::incoming const& request) const
     traits.waits_for_reader = tool.waits_for_reader;
     std::string token;
     if (auto const* meta = message.params->if_contains("_meta"); meta && meta->is_object())
-        if (auto const* given = meta->get_object().if_contains("progressToken"))
+        if (auto const* given = meta->get_object().if_contains(protocol::meta::progress_token))
             token = protocol::id_text(*given);
     return runtime::start_call{
         traits,
-        [&node = request.node, revision = request.revision, name = tool.name, token = std::move(token),
+        [&node = request.node, revision = request.revision, name = tool.name, token,
          run = std::move(*ready)](std::shared_ptr<runtime::call> on) mutable {
             start_tool(node, std::move(on), revision, std::move(name), std::move(token), std::move(run));
-        }};
+        },
+        std::move(*once), token};
 }
 
 }

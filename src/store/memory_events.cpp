@@ -10,6 +10,9 @@ namespace {
 // What an event costs beside its payload: the stored_event, the shared payload's header, the allocator.
 constexpr std::size_t event_overhead = 112;
 
+// What a remembered key costs beside its text.
+constexpr std::size_t key_overhead = 96;
+
 // Set aside for each unfinished call, so that a short final answer always has room.
 constexpr std::size_t answer_reserve = 1024;
 
@@ -37,12 +40,25 @@ result<memory_store::stream*> memory_store::find_stream(stripe& in, stream_key c
     return (session->streams[key.stream] = std::move(fresh)).get();
 }
 
+void memory_store::add_bytes(session& to, std::size_t bytes) noexcept
+{
+    to.charge += bytes;
+    to.user_bytes->fetch_add(bytes, std::memory_order_relaxed);
+    total_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+void memory_store::release_bytes(session& from, std::size_t bytes) noexcept
+{
+    from.charge -= bytes;
+    from.user_bytes->fetch_sub(bytes, std::memory_order_relaxed);
+    total_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
 void memory_store::forget(session& of, stream& from, stored_event const& event)
 {
     auto const charge = charge_of(event.payload);
     from.charge -= charge;
-    of.charge -= charge;
-    total_bytes_.fetch_sub(charge, std::memory_order_relaxed);
+    release_bytes(of, charge);
     bool const is_lost = event.sequence > from.reader.sent;
     if (is_lost)
         from.lost_to = event.sequence;
@@ -79,8 +95,10 @@ void memory_store::drop_stream(stripe& in, session& of, stream_id id, bool is_en
         else
             counter_->trimmed(count, undelivered);
     }
-    of.charge -= gone.charge + gone.reserved;
-    total_bytes_.fetch_sub(gone.charge + gone.reserved, std::memory_order_relaxed);
+    release_bytes(of, gone.charge + gone.reserved);
+    if (gone.meta.once)
+        if (auto const key = of.once.find(gone.meta.once->text); key != of.once.end() && key->second.stream == id)
+            key->second.is_spent = true;
     if (gone.is_aging)
         in.aging.erase(gone.aging);
     of.streams.erase(found);
@@ -106,9 +124,11 @@ result<void> memory_store::make_room(stripe& in, session& of, stream* appending,
 {
     auto const reserve = [&](std::size_t limit) { return is_final ? limits::reserve(limit) : 0; };
     auto const session_limit = limits_.bytes_per_session + reserve(limits_.bytes_per_session);
+    auto const user_limit = limits_.bytes_per_principal + reserve(limits_.bytes_per_principal);
     auto const total_limit = limits_.bytes_total + reserve(limits_.bytes_total);
     auto const fits_after_dropping = [&](std::size_t bytes) {
         return of.charge + need <= session_limit + bytes
+            && of.user_bytes->load(std::memory_order_relaxed) + need <= user_limit + bytes
             && total_bytes_.load(std::memory_order_relaxed) + need <= total_limit + bytes;
     };
     if (fits_after_dropping(0))
@@ -144,6 +164,41 @@ void memory_store::schedule_aging(stripe& in, stream_key const& key, stream& of,
     of.is_aging = true;
 }
 
+result<std::optional<stream_id>> memory_store::look_up_key(session& of, once_key const& key) const
+{
+    auto const found = of.once.find(key.text);
+    if (found == of.once.end())
+        return std::nullopt;
+    if (found->second.fingerprint != key.fingerprint)
+        return failure(errc::key_mismatch);
+    if (found->second.is_spent)
+        return failure(errc::key_spent);
+    return found->second.stream;
+}
+
+void memory_store::remember_key(session& of, once_key const& key, stream_id stream, std::uint64_t order)
+{
+    // Only keys without a stream are counted: the others are as many as the streams.
+    std::string const* oldest = nullptr;
+    std::size_t spent = 0;
+    for (auto const& [text, entry] : of.once)
+        if (entry.is_spent) {
+            ++spent;
+            if (!oldest || entry.order < of.once.find(*oldest)->second.order)
+                oldest = &text;
+        }
+    if (spent > limits_.keys_per_session)
+        forget_key(of, std::string(*oldest));
+    of.once[key.text] = {key.fingerprint, stream, order, false};
+    add_bytes(of, key.text.size() + key_overhead);
+}
+
+void memory_store::forget_key(session& of, std::string const& key)
+{
+    release_bytes(of, key.size() + key_overhead);
+    of.once.erase(key);
+}
+
 result<opened_stream> memory_store::open_locked(
     stripe& in, stream_key const& key, stream_meta& meta, std::string const& owner, base::time_point)
 {
@@ -152,12 +207,23 @@ result<opened_stream> memory_store::open_locked(
         return failure(errc::not_found);
     if (session->streams.contains(key.stream))
         return failure(errc::conflict);
+    std::optional<stream_id> twin;
+    std::size_t need = answer_reserve;
+    if (meta.once) {
+        auto const first = look_up_key(*session, *meta.once);
+        if (!first)
+            return std::unexpected(first.error());
+        twin = *first;
+        need += meta.once->text.size() + key_overhead;
+    }
     // The standalone stream is the session's own and does not count.
     auto const kept = session->streams.size() - session->streams.count(session->record->standalone);
     if (kept >= limits_.streams_per_session && !drop_one_finished(in, *session))
         return failure(errc::too_many_streams);
-    if (auto const room = make_room(in, *session, nullptr, answer_reserve, false); !room)
+    if (auto const room = make_room(in, *session, nullptr, need, false); !room)
         return std::unexpected(room.error());
+    if (twin && !session->streams.contains(*twin)) // went to make room for this one
+        return failure(errc::key_spent);
     auto fresh = std::make_unique<stream>();
     fresh->meta = std::move(meta);
     fresh->owner = owner;
@@ -165,9 +231,10 @@ result<opened_stream> memory_store::open_locked(
     fresh->order = session->next_order++;
     fresh->top.epoch = epoch_;
     fresh->reserved = answer_reserve;
-    session->charge += answer_reserve;
-    total_bytes_.fetch_add(answer_reserve, std::memory_order_relaxed);
-    opened_stream const opened{fresh->fence, epoch_};
+    add_bytes(*session, answer_reserve);
+    if (fresh->meta.once && !twin)
+        remember_key(*session, *fresh->meta.once, key.stream, fresh->order);
+    opened_stream const opened{fresh->fence, epoch_, twin};
     session->streams[key.stream] = std::move(fresh);
     stream_count_.fetch_add(1, std::memory_order_relaxed);
     return opened;
@@ -209,8 +276,7 @@ result<stream_top> memory_store::append_locked(
         if (auto const room = make_room(in, session, &into, need, finish); !room)
             return std::unexpected(room.error());
     if (finish) {
-        session.charge -= into.reserved;
-        total_bytes_.fetch_sub(into.reserved, std::memory_order_relaxed);
+        release_bytes(session, into.reserved);
         into.reserved = 0;
     }
     for (auto& event : events) {
@@ -220,8 +286,7 @@ result<stream_top> memory_store::append_locked(
             into.appended_at.push_back(now);
     }
     into.charge += need;
-    session.charge += need;
-    total_bytes_.fetch_add(need, std::memory_order_relaxed);
+    add_bytes(session, need);
     into.finished = finish;
     while (into.events.size() > 1
            && (into.events.size() > limits_.events_per_stream || into.charge > limits_.bytes_per_stream))

@@ -58,7 +58,16 @@ struct memory_store::stream {
 };
 
 struct memory_store::session {
+    struct once_entry {
+        std::uint64_t fingerprint;
+        stream_id stream;    // of the first call with the key
+        std::uint64_t order; // its creation order
+        bool is_spent;       // the stream is no longer kept
+    };
+
     std::shared_ptr<session_record const> record;
+    std::shared_ptr<std::atomic<std::size_t>> user_bytes; // of all sessions of the principal
+    boost::unordered_flat_map<std::string, once_entry> once;
     boost::unordered_flat_map<stream_id, std::unique_ptr<stream>> streams;
     std::size_t charge = 0;
     std::uint64_t next_order = 0;

@@ -31,6 +31,7 @@ void memory_store::create(session_record record, base::time_point now, completio
         auto& in = stripe_of(key);
         std::lock_guard const lock(in.mutex);
         auto fresh = std::make_unique<session>();
+        fresh->user_bytes = user_bytes_of(key.principal);
         fresh->record = std::make_shared<session_record const>(std::move(record));
         fresh->last_activity = now;
         fresh->is_idle = true;
@@ -43,6 +44,24 @@ void memory_store::create(session_record record, base::time_point now, completio
         place->second = std::move(fresh);
     }
     done({});
+}
+
+std::shared_ptr<std::atomic<std::size_t>> memory_store::user_bytes_of(std::string const& principal)
+{
+    std::lock_guard const lock(users_mutex_);
+    auto& entry = users_[principal];
+    auto bytes = entry.lock();
+    if (!bytes) {
+        bytes = std::shared_ptr<std::atomic<std::size_t>>(
+            new std::atomic<std::size_t>(0), [this, principal](std::atomic<std::size_t>* gone) {
+                delete gone;
+                std::lock_guard const inner(users_mutex_);
+                if (auto const found = users_.find(principal); found != users_.end() && found->second.expired())
+                    users_.erase(found);
+            });
+        entry = bytes;
+    }
+    return bytes;
 }
 
 void memory_store::load(session_key const& key, completion<std::shared_ptr<session_record const>> done)
@@ -131,6 +150,8 @@ void memory_store::end(session_key const& key, completion<void> done)
             }
             while (!found->streams.empty())
                 drop_stream(in, *found, found->streams.begin()->first, true);
+            while (!found->once.empty())
+                forget_key(*found, std::string(found->once.begin()->first));
             if (found->is_idle)
                 in.idle.erase(found->idle_place);
             in.sessions.erase(key);

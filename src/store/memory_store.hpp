@@ -81,6 +81,13 @@ private:
     void drop_stream(stripe& in, session& of, stream_id id, bool is_end);
     void trim_front(session& of, stream& from);
     void forget(session& of, stream& from, stored_event const& event);
+    void add_bytes(session& to, std::size_t bytes) noexcept;
+    void release_bytes(session& from, std::size_t bytes) noexcept;
+    void forget_key(session& of, std::string const& key);
+    /// The stream of the first call with that key, if there was one.
+    result<std::optional<stream_id>> look_up_key(session& of, once_key const& key) const;
+    void remember_key(session& of, once_key const& key, stream_id stream, std::uint64_t order);
+    [[nodiscard]] std::shared_ptr<std::atomic<std::size_t>> user_bytes_of(std::string const& principal);
     void schedule_aging(stripe& in, stream_key const& key, stream& of, base::time_point when);
     result<stream_top> append_locked(
         stripe& in, stream_key const& key, fence fence, std::vector<event_data>& events, bool finish,
@@ -95,6 +102,10 @@ private:
     std::atomic<std::size_t> session_count_{0};
     std::atomic<std::size_t> stream_count_{0};
     std::atomic<std::uint64_t> next_fence_{1};
+
+    // Sessions share their principal's number; who has none left is forgotten. Outlives the sessions.
+    std::mutex users_mutex_;
+    std::map<std::string, std::weak_ptr<std::atomic<std::size_t>>, std::less<>> users_;
 
     static constexpr std::size_t stripe_count = 64;
     std::unique_ptr<std::array<stripe, stripe_count>> stripes_;

@@ -48,7 +48,8 @@ public:
     virtual ~event_store() = default;
 
     /// Makes a request stream, owned by a call, and gives its fence. Makes room by dropping the oldest finished and
-    /// delivered stream. `errc::too_many_streams` or `errc::no_space` if there is none.
+    /// delivered stream. `errc::too_many_streams` or `errc::no_space` if there is none. Of calls with the same once_key
+    /// only the first has no twin; `errc::key_spent` or `errc::key_mismatch` if the key cannot be used.
     virtual void open(
         stream_key const& key, stream_meta meta, std::string const& owner, base::time_point now,
         completion<opened_stream> done)

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,10 +42,17 @@ struct stream_key {
 
 enum class stream_kind { standalone, request };
 
+/// A call that is to be made once: a second one with this key gets the outcome of the first.
+struct once_key {
+    std::string text;
+    std::uint64_t fingerprint = 0; ///< of what the call is; the same key with another one is a mistake
+};
+
 struct stream_meta {
     stream_kind kind = stream_kind::request;
     std::string tag;   ///< Kept for the engine: the revision that the stream speaks.
     std::string label; ///< The request's id as JSON text; calls are found by it.
+    std::optional<once_key> once{};
 };
 
 /// `ordinary` events go by retention; `response` is kept until delivered or the session ends.
@@ -117,6 +125,7 @@ using fence = std::uint64_t;
 struct opened_stream {
     store::fence fence = 0;
     std::uint64_t epoch = 0;
+    std::optional<stream_id> twin{}; ///< the stream of the first call with the same once_key
 };
 
 /// What must be known to run, cancel or end a call from elsewhere.
@@ -131,7 +140,9 @@ struct limits {
     std::size_t bytes_per_stream = 8u << 20;
     std::size_t streams_per_session = 256;
     std::size_t bytes_per_session = 64u << 20;
+    std::size_t bytes_per_principal = 1u << 30;
     std::size_t bytes_total = 1u << 30;
+    std::size_t keys_per_session = 1000; ///< once_keys remembered, beside those whose streams are kept
     std::size_t sessions = 100'000;
     std::size_t event_bytes = 4u << 20;
     base::duration event_age = std::chrono::minutes(10);

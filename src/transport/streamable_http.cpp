@@ -4,6 +4,7 @@
 #include "http/sse.hpp"
 #include "protocol/names.hpp"
 #include "runtime/notifications.hpp"
+#include "runtime/repetition.hpp"
 
 #include <boost/json/monotonic_resource.hpp>
 
@@ -88,6 +89,13 @@ void refuse_begin(http::exchange& exchange, std::error_code why)
     refuse(
         exchange, 503, {code::server_error, "The server cannot take this now: " + why.message(), {}},
         {{"Retry-After", retry_soon}});
+}
+
+std::string key_refusal(std::error_code why)
+{
+    if (why == errc::key_spent)
+        return std::string(protocol::spent_key_text());
+    return "This idempotency key was used for a call with another name or other arguments. Use a new key.";
 }
 
 void refuse_follow(http::exchange& exchange, runtime::follow_refusal why)
@@ -334,9 +342,10 @@ void streamable_http::answer_instant(
     if (settings_.answer != answer_form::sse)
         return exchange->respond({200, json_type, {}}, response);
     auto const revision = protocol::parse_revision(use.record()->version).value_or(protocol::newest_revision);
-    runtime::start_call start{{}, [response = std::move(response)](std::shared_ptr<runtime::call> call) mutable {
-                                  call->answer(std::move(response));
-                              }};
+    runtime::start_call start;
+    start.run = [response = std::move(response)](std::shared_ptr<runtime::call> call) mutable {
+        call->answer(std::move(response));
+    };
     start.traits.is_tool_call = false;
     run_call(std::move(exchange), use, std::move(id), revision, std::move(start));
 }
@@ -347,20 +356,31 @@ void streamable_http::run_call(
 {
     auto& loop = exchange->loop();
     bool const has_origin = exchange->request().header("Origin").has_value();
-    runtime::call_request request{std::move(id), revision, start.traits, has_origin, std::move(trace)};
+    runtime::call_request request{std::move(id),         revision,        start.traits, has_origin,
+                                  std::move(start.once), std::move(trace)};
     if (settings_.answer == answer_form::json) {
-        if (node_.is_draining())
-            return refuse_begin(*exchange, make_error_code(errc::unavailable));
+        if (request.once)
+            return exchange->respond(
+                {200, json_type, {}},
+                protocol::error_response(
+                    request.id,
+                    {code::invalid_params, "This server answers with --answer json and keeps no outcome per key", {}}));
         auto const call = node_.begin_held_call(use, loop, std::move(request), [exchange](std::string response) {
             exchange->respond({200, json_type, {}}, response);
         });
         if (!call)
-            return refuse_unknown_session(*exchange);
-        return start.run(call);
+            return refuse_begin(*exchange, call.error());
+        return start.run(*call);
     }
+    auto request_id = request.id;
     node_.begin_call(
         use, loop, std::move(request),
-        [exchange = std::move(exchange), start = std::move(start)](result<runtime::begun_call> begun) mutable {
+        [this, exchange = std::move(exchange), start = std::move(start),
+         id = std::move(request_id)](result<runtime::begun_call> begun) mutable {
+            if (!begun && (begun.error() == errc::key_spent || begun.error() == errc::key_mismatch))
+                return exchange->respond(
+                    {200, json_type, {}},
+                    protocol::error_response(id, {code::invalid_params, key_refusal(begun.error()), {}}));
             if (!begun)
                 return refuse_begin(*exchange, begun.error());
             note_stream(*exchange, *begun->following);
@@ -368,7 +388,10 @@ void streamable_http::run_call(
             // what it has said by then leave in one write.
             auto const sink = std::make_shared<sse_sink>(std::move(exchange), begun->following);
             sink->begin();
-            start.run(begun->call);
+            if (begun->twin)
+                runtime::repeat(node_, begun->call, *begun->twin, std::move(start.progress_token));
+            else
+                start.run(begun->call);
             begun->following->start(sink);
         });
 }

@@ -123,6 +123,12 @@ protected:
             store().open(key, {stream_kind::request, "2025-11-25", label}, owner, now_, std::move(done));
         });
     }
+    result<opened_stream> open_once(stream_key const& key, std::string text, std::uint64_t fingerprint = 1)
+    {
+        stream_meta meta{stream_kind::request, "tag", "1", once_key{std::move(text), fingerprint}};
+        return await<opened_stream>(
+            [&](auto done) { store().open(key, std::move(meta), "node/1", now_, std::move(done)); });
+    }
     fence opened(stream_key const& key, std::string label = "1", std::string const& owner = "node/1")
     {
         auto const outcome = try_open(key, std::move(label), owner);
@@ -717,6 +723,107 @@ TEST_P(StoreContract, BoundsTheBytesOfAllSessions)
     }
     EXPECT_LE(store().used().bytes, limit_.bytes_total);
     EXPECT_GT(store().used().bytes, limit_.bytes_total / 2);
+}
+
+TEST_P(StoreContract, BoundsTheBytesOfAPrincipal)
+{
+    limit_.bytes_per_principal = 128 * 1024;
+    auto const fill = [&](session_key const& session) {
+        stream_key const key{session, 1};
+        auto const stream = try_open(key);
+        for (std::size_t size = stream ? 8 * 1024 : 0; size > 100; size /= 2)
+            while (append(key, stream->fence, {response(std::string(size, 'x'))})) {
+            }
+    };
+    fill(made(1, "ann"));
+    fill(made(2, "ann"));
+    EXPECT_LE(store().used().bytes, limit_.bytes_per_principal);
+    EXPECT_EQ(error_of(try_open({made(3, "ann"), 1})), errc::no_space);
+    // Another's room is not touched, and an ended session gives its own back.
+    EXPECT_TRUE(try_open({made(4, "bob"), 1}));
+    ASSERT_TRUE(end(key_of(1, "ann")));
+    EXPECT_TRUE(try_open({key_of(3, "ann"), 1}));
+}
+
+TEST_P(StoreContract, KeepsRoomForTheAnswerOfEveryCall)
+{
+    limit_.bytes_per_session = 64 * 1024;
+    auto const session = made();
+    stream_key const greedy{session, 1};
+    stream_key const modest{session, 2};
+    auto const greedy_fence = opened(greedy, "1");
+    auto const modest_fence = opened(modest, "2");
+    while (append(greedy, greedy_fence, {response(std::string(512, 'x'))})) {
+    }
+    // The reserve beyond the limit goes to an answer as large as it takes.
+    std::size_t size = 32 * 1024;
+    while (size > 100 && !append(greedy, greedy_fence, {response(std::string(size, 'y'))}, true))
+        size -= 100;
+    ASSERT_GT(size, 100u);
+    EXPECT_TRUE(append(modest, modest_fence, {response(std::string(300, 'z'))}, true));
+}
+
+// --- calls that are to be made once
+
+TEST_P(StoreContract, GivesTheSecondCallWithAKeyItsTwin)
+{
+    auto const session = made();
+    auto const first = open_once({session, 1}, "k");
+    ASSERT_TRUE(first);
+    EXPECT_FALSE(first->twin);
+    auto const second = open_once({session, 2}, "k");
+    ASSERT_TRUE(second);
+    EXPECT_EQ(second->twin, stream_id(1));
+    finish({session, 1}, first->fence);
+    auto const third = open_once({session, 3}, "k");
+    ASSERT_TRUE(third);
+    EXPECT_EQ(third->twin, stream_id(1)); // the first, not the newest
+    // Other keys and other sessions have nothing to do with it.
+    EXPECT_FALSE(open_once({session, 4}, "other")->twin);
+    EXPECT_FALSE(open_once({made(2), 5}, "k")->twin);
+    EXPECT_FALSE(try_open({session, 6})->twin);
+}
+
+TEST_P(StoreContract, RefusesAKeyOfAnotherCall)
+{
+    auto const session = made();
+    ASSERT_TRUE(open_once({session, 1}, "k", 7));
+    EXPECT_EQ(error_of(open_once({session, 2}, "k", 8)), errc::key_mismatch);
+    EXPECT_FALSE(exists({session, 2}));
+}
+
+TEST_P(StoreContract, RemembersAKeyLongerThanItsStream)
+{
+    limit_.streams_per_session = 1;
+    auto const session = made();
+    auto const first = open_once({session, 1}, "k");
+    ASSERT_TRUE(first);
+    finish({session, 1}, first->fence);
+    deliver({session, 1});
+    opened({session, 2}); // takes its place
+    ASSERT_FALSE(exists({session, 1}));
+    EXPECT_EQ(error_of(open_once({session, 3}, "k")), errc::key_spent);
+}
+
+TEST_P(StoreContract, BoundsTheKeysItRemembers)
+{
+    limit_.streams_per_session = 1;
+    limit_.keys_per_session = 3;
+    auto const session = made();
+    for (stream_id id = 1; id <= 20; ++id) {
+        auto const made_call = open_once({session, id}, "k" + std::to_string(id));
+        ASSERT_TRUE(made_call);
+        finish({session, id}, made_call->fence);
+        deliver({session, id});
+    }
+    auto const used = store().used().bytes;
+    EXPECT_LT(used, 4096u);
+    EXPECT_EQ(error_of(open_once({session, 100}, "k19")), errc::key_spent);
+    auto const forgotten = open_once({session, 101}, "k1");
+    ASSERT_TRUE(forgotten);
+    EXPECT_FALSE(forgotten->twin);
+    ASSERT_TRUE(end(session));
+    EXPECT_EQ(store().used().bytes, 0u);
 }
 
 TEST_P(StoreContract, RefusesNewCallsOfAFullStore)

@@ -2,10 +2,12 @@
 
 #include "engine/cursor.hpp"
 #include "protocol/endings.hpp"
+#include "runtime/repetition.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 namespace belay::sim {
 
@@ -21,6 +23,8 @@ struct world::session {
     base::time_point last_active{};
     std::size_t requests = 0; // under way
     std::size_t announced = 0;
+    std::map<std::string, std::size_t> calls_with_key; // asked for
+    std::map<std::string, store::stream_id> run_with_key;
     // Of the standalone stream:
     std::uint64_t seen = 0;
     std::string last_id;
@@ -37,6 +41,8 @@ struct world::call {
     bool was_answered = false;    // the server wrote the response to some wire
     bool is_resuming = false;
     std::shared_ptr<tool> runs;
+    std::string mark;           // what its tool writes into its messages
+    store::stream_id first = 0; // the call that it repeats
 };
 
 struct world::connection {
@@ -128,6 +134,7 @@ world::world(std::uint64_t seed) : random_(seed), node_random_(~seed), scheduler
     store_ = std::make_unique<recording_store>(
         *memory_, scheduler_, chance(2) ? recording_store::pace::late : recording_store::pace::at_once);
     node_ = std::make_unique<runtime::node>(settings_, *store_, node_random_, metrics_, base::logger());
+    node_->on_departure([this] { scheduler_.loop(0).post([this] { drain_step(); }); });
     node_->start(scheduler_.loop(0));
 }
 
@@ -138,10 +145,12 @@ world::~world()
     for (auto const& each : calls_)
         if (each->runs)
             each->runs->is_stopped = true;
-    try {
-        scheduler_.run_all();
-    } catch (...) { // a broken promise is being reported already
-    }
+    for (bool is_done = false; !is_done;)
+        try {
+            scheduler_.run_all();
+            is_done = true;
+        } catch (...) { // a broken promise is being reported already
+        }
     node_->stop();
 }
 
@@ -184,7 +193,10 @@ void world::open_session()
     scheduler_.on(loop, [&] {
         node_->open(std::move(hello), loop, [this, principal, revision](result<runtime::session_use> use) {
             if (!use) {
-                require(use.error() == errc::too_many_sessions, "open: " + use.error().message());
+                require(
+                    use.error() == errc::too_many_sessions
+                        || (node_->is_draining() && use.error() == errc::unavailable),
+                    "open: " + use.error().message());
                 return;
             }
             auto fresh = std::make_unique<session>();
@@ -258,6 +270,8 @@ void world::begin_call()
     request.traits.waits_for_reader = !chance(6);
     if (chance(8))
         request.traits.max_duration = 3s;
+    if (chance(3))
+        request.once = store::once_key{fmt::format("k{}", random_.below(4)), chance(8) ? 2u : 1u};
     std::vector<tool::step> steps;
     auto const count = random_.below(chance(4) ? 200 : 12);
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -276,17 +290,25 @@ void world::begin_call()
     auto const capacity = 100 + random_.below(chance(2) ? 500 : 100'000);
     use(*of, loop, [this, of, &loop, request, steps, answer_bytes, capacity](runtime::session_use taken) mutable {
         auto const id = request.id;
+        auto const key = request.once ? request.once->text : std::string();
+        ++of->calls_with_key[key];
         node_->begin_call(
             taken, loop, std::move(request),
-            [this, of, &loop, id, steps = std::move(steps), answer_bytes, capacity](result<runtime::begun_call> begun) {
+            [this, of, &loop, id, key, steps = std::move(steps), answer_bytes,
+             capacity](result<runtime::begun_call> begun) {
+                bool const may_repeat = of->calls_with_key[key] > 1;
+                if (!begun && (begun.error() == errc::key_spent || begun.error() == errc::key_mismatch))
+                    return require(may_repeat, "a fresh key was refused");
                 if (!begun) {
                     // I4: refused before anything ran.
                     require(
                         begun.error() == errc::too_many_streams || begun.error() == errc::no_space
-                            || (begun.error() == errc::not_found && of->is_deleted),
+                            || (begun.error() == errc::not_found && of->is_deleted)
+                            || (begun.error() == errc::unavailable && node_->is_draining()),
                         "begin_call: " + begun.error().message());
                     return;
                 }
+                require(!is_drained_, "a call began after the drain had counted none");
                 auto fresh = std::make_unique<call>();
                 fresh->of = of;
                 fresh->id = id;
@@ -296,17 +318,28 @@ void world::begin_call()
                 line->of = of;
                 line->which = fresh.get();
                 line->knows_position = true;
-                fresh->runs
-                    = std::make_shared<tool>(begun->call, steps, answer_bytes, fmt::format("c{}", calls_.size()));
-                begun->call->on_interrupt([weak = std::weak_ptr(fresh->runs)] {
-                    if (auto const running = weak.lock())
-                        running->is_stopped = true;
-                });
+                fresh->mark = fmt::format("c{}", calls_.size());
+                fresh->runs = std::make_shared<tool>(begun->call, steps, answer_bytes, fresh->mark);
+                if (begun->twin) {
+                    require(may_repeat, "a call was not made");
+                    fresh->first = *begun->twin;
+                } else {
+                    require(
+                        key.empty() || of->run_with_key.emplace(key, fresh->stream).second,
+                        "a call with a key was made twice");
+                    begun->call->on_interrupt([weak = std::weak_ptr(fresh->runs)] {
+                        if (auto const running = weak.lock())
+                            running->is_stopped = true;
+                    });
+                }
                 auto const runs = fresh->runs;
                 calls_.push_back(std::move(fresh));
                 connections_.push_back(std::move(line));
                 auto const sink = connections_.back()->wire;
-                runs->go();
+                if (begun->twin)
+                    runtime::repeat(*node_, begun->call, *begun->twin, {});
+                else
+                    runs->go();
                 begun->following->start(sink);
             });
     });
@@ -505,6 +538,38 @@ void world::pass_time()
         scheduler_.on(scheduler_.loop(0), [&] { each->wire->tick(); });
 }
 
+// The end of a process with the memory store, as the program does it: refuse what is new, let calls finish for a
+// while, interrupt the rest, and close the connections when no call runs.
+void world::drain()
+{
+    if (chance(2)) // nothing else runs, and a call is being made
+        settle();
+    begin_call();
+    begin_call();
+    scheduler_.on(scheduler_.loop(0), [&] {
+        node_->drain();
+        drain_step();
+    });
+    for (auto steps = random_.below(20); steps > 0; --steps)
+        step();
+    if (chance(2)) {
+        scheduler_.on(scheduler_.loop(0), [&] { node_->interrupt_calls(); });
+        is_interrupted_ = true;
+        scheduler_.run_all();
+        require(node_->running_calls() == 0, "an interrupted call runs on");
+    }
+}
+
+void world::drain_step()
+{
+    if (is_drained_ || !node_->is_draining() || node_->running_calls() > 0)
+        return;
+    is_drained_ = true;
+    for (auto const& each : calls_)
+        require(each->runs->on->is_ended(), "a call was left out of the drain");
+    node_->close_followers(engine::close_reason::draining);
+}
+
 // --- what clients see
 
 void world::read(connection& from, std::size_t most)
@@ -557,7 +622,9 @@ void world::saw(connection& on, http::sse_event const& event)
     note(at->stream);
     note(at->sequence);
     auto const& log = store_->log(stream);
-    if (event.data.contains(R"("logger":"resumability")")) {
+    // A repeated call has the gap notices of the first one in its log.
+    bool const is_logged = at->sequence <= log.size() && *log[at->sequence - 1].payload == event.data;
+    if (!is_logged && event.data.contains(R"("logger":"resumability")")) {
         require(!has_wide_retention_, "a gap where nothing was trimmed");
         require(
             event.data.contains(fmt::format(
@@ -577,6 +644,13 @@ void world::saw(connection& on, http::sse_event const& event)
                 event.data.starts_with(fmt::format(R"({{"jsonrpc":"2.0","id":{},)", on.which->id)),
                 "the answer of another call");
             require(++on.which->responses == 1, "a second answer"); // I1
+            auto const author = std::ranges::find_if(calls_, [&](auto const& each) {
+                return each->stream == (on.which->first ? on.which->first : on.which->stream);
+            });
+            require(
+                !event.data.contains(R"("result":{"of":)")
+                    || event.data.contains(fmt::format(R"("result":{{"of":"{}",)", (*author)->mark)),
+                "the answer of another tool");
         }
     }
     on.position = at->sequence;
@@ -638,6 +712,8 @@ void world::run()
     auto const steps = 60 + random_.below(240);
     for (std::uint64_t i = 0; i < steps; ++i)
         step();
+    if (chance(3))
+        drain();
     settle();
     check_end();
 }
@@ -705,6 +781,11 @@ void world::check_end()
         bool const is_excused = each->is_lost || each->of->is_deleted || each->of->is_gone;
         // I1: exactly one answer, and its caller has it.
         require(is_excused || each->responses == 1, fmt::format("a call waits for ever: stream {:x}", each->stream));
+        require(
+            each->first == 0
+                || std::ranges::any_of(
+                    each->of->run_with_key, [&](auto const& run) { return run.second == each->first; }),
+            "repeats a call that was never made");
         // Whatever became of the caller, the log has one answer, as its last event.
         auto const& log = store_->log(each->stream);
         auto const answers = std::ranges::count(log, store::event_kind::response, &store::event_data::kind);

@@ -65,7 +65,9 @@ private:
     void vanish();
     void read_some();
     void pass_time();
+    void drain();
 
+    void drain_step();
     void step();
     void settle();
     void check_always();
@@ -96,6 +98,8 @@ private:
     std::unique_ptr<recording_store> store_;
     std::unique_ptr<runtime::node> node_;
     bool has_wide_retention_ = false;
+    bool is_drained_ = false; // counted no running call: the process would close its connections and exit
+    bool is_interrupted_ = false;
     std::vector<std::unique_ptr<session>> sessions_;
     std::vector<std::unique_ptr<call>> calls_;
     std::vector<std::unique_ptr<connection>> connections_;

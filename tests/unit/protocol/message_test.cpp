@@ -7,6 +7,28 @@
 
 namespace belay::protocol {
 
+TEST(Message, GivesAnAnswerAnotherId)
+{
+    EXPECT_EQ(answer_for(result_response("1", "{}"), R"("b,\"c")"), result_response(R"("b,\"c")", "{}"));
+    EXPECT_EQ(answer_for(result_response(R"("a\",}")", R"({"x":1})"), "-7"), result_response("-7", R"({"x":1})"));
+    rpc_error const error{code::cancelled, "gone", {}};
+    EXPECT_EQ(answer_for(error_response("12", error), "13"), error_response("13", error));
+}
+
+TEST(Message, GivesProgressAnotherToken)
+{
+    auto const progress = [](std::string_view token) {
+        return notification(
+            "notifications/progress", R"({"progressToken":)" + std::string(token) + R"(,"progress":1})");
+    };
+    EXPECT_EQ(progress_for(progress("1"), R"("t")"), progress(R"("t")"));
+    EXPECT_EQ(progress_for(progress(R"("t")"), "0"), progress("0"));
+    EXPECT_EQ(progress_for(progress("1"), ""), "");
+    auto const other = notification("notifications/message", R"({"progressToken":1})");
+    EXPECT_EQ(progress_for(other, "2"), other);
+    EXPECT_EQ(progress_for(other, ""), other);
+}
+
 namespace {
 
 std::string name_of(message_kind kind)
