@@ -26,7 +26,7 @@ IMPLIED = {"store": {"store_ports", "store_types"}, "store_ports": {"store_types
 
 ROOMS = {
     "base": ("clock, timer wheel, ids, errors, logging as a value", []),
-    "observe": ("metrics", ["base"]),
+    "observe": ("metrics, access log", ["base"]),
     "json": ("codec between described structs and JSON, JSON Schema", ["base"]),
     "protocol": ("JSON-RPC, revisions, message types, error tables: pure functions", ["json", "base"]),
     "store": ("value types, the ports, the backends; knows keys, bytes and time, not MCP", ["base", "observe"]),

@@ -1,5 +1,7 @@
 #include "app/command_line.hpp"
 
+#include "app/build_info.hpp"
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -24,7 +26,7 @@ parse_command_line(std::string const& name, std::string const& version, int argc
         "Each setting can also stand in belay.toml under its key or in the environment as BELAY_KEY; flags win.\n"
         "Times are written 500ms, 15s, 10m, 1h; sizes 64KiB, 8MiB, 1GiB.",
         name, version));
-    app.set_version_flag("--version", fmt::format("{} {}", name, version));
+    app.set_version_flag("--version", fmt::format("{} {}\n{}", name, version, build_info()));
     std::string file;
     app.add_option("--config", file, "Settings file; belay.toml in this folder is read without it.")->type_name("FILE");
     std::map<std::string, std::vector<std::string>> given;
@@ -39,6 +41,8 @@ parse_command_line(std::string const& name, std::string const& version, int argc
     }
     bool wants_settings = false;
     app.add_flag("--settings", wants_settings, "Print the reference of all settings as Markdown and exit.");
+    bool wants_check = false;
+    app.add_flag("--check-config", wants_check, "Print the settings as a belay.toml, or what is wrong, and exit.");
     try {
         app.parse(argc, argv);
     } catch (CLI::ParseError const& error) {
@@ -69,6 +73,10 @@ parse_command_line(std::string const& name, std::string const& version, int argc
     }
     if (auto const completed = complete(chosen); !completed)
         return fail(completed.error());
+    if (wants_check) {
+        fmt::print("{}", table.toml());
+        return std::unexpected(0);
+    }
     return chosen;
 }
 

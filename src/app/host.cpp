@@ -39,7 +39,7 @@ private:
 host::host(
     std::shared_ptr<detail::server_core> core, app::settings settings, base::clock const& clock,
     base::random_source& random, base::logger log)
-    : settings_(std::move(settings)), log_(std::move(log)), core_(std::move(core))
+    : settings_(std::move(settings)), log_(log.with("node", settings_.runtime.node_name)), core_(std::move(core))
 {
     core_->seal();
     for (unsigned i = 0; i < settings_.threads; ++i)
@@ -56,19 +56,22 @@ host::host(
     auto& policy = settings_.http.policy;
     policy.cors_methods = "GET, POST, DELETE, OPTIONS";
     policy.cors_headers = "Content-Type, Accept, Authorization, Mcp-Session-Id, Mcp-Protocol-Version, Last-Event-ID, "
-                          "Mcp-Method, Mcp-Name";
+                          "Mcp-Method, Mcp-Name, traceparent, tracestate";
     policy.cors_expose = "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate, Retry-After";
     policy.exempt_paths = {"/healthz", "/readyz"};
     settings_.http.on_exchange_end = [this](http::access_record const& record) {
         metrics_->request_seconds.Observe(std::chrono::duration<double>(record.duration).count());
-        log_.debug(
-            "{} {} {} in {} µs, {} bytes", static_cast<int>(record.method), record.path, record.status,
-            std::chrono::duration_cast<std::chrono::microseconds>(record.duration).count(), record.bytes_out);
+        if (access_log_)
+            write_access(record);
     };
+    settings_.http.takes_notes = settings_.log_access;
+    if (settings_.log_access)
+        access_log_ = std::make_unique<observe::access_log>(log_);
     std::vector<base::io_loop*> loops;
     for (auto const& loop : loops_)
         loops.push_back(loop.get());
     http_ = std::make_unique<http::server>(std::move(loops), settings_.http, router_, log_);
+    open_admin();
     node_->on_departure([this] { loops_.front()->post([this] { drain_step(); }); });
 }
 
@@ -108,6 +111,34 @@ void host::add_routes()
             {200, "text/plain; version=0.0.4; charset=utf-8", {}},
             node_->metrics_text(http_->statistics().open_connections));
     });
+}
+
+void host::open_admin()
+{
+    if (settings_.admin_listen.empty())
+        return;
+    admin_ = std::make_unique<admin>(*node_, settings_.admin_max_page);
+    http::server_settings with = settings_.http;
+    with.listen = {settings_.admin_listen};
+    with.unix_mode = settings_.admin_unix_mode;
+    // Who may call this is who has a place on this machine: no web page, whatever its origin.
+    with.policy.loopback_origin = false;
+    with.policy.allow_origin.clear();
+    with.policy.exempt_paths.clear();
+    with.on_exchange_end = nullptr;
+    with.takes_notes = false;
+    admin_http_ = std::make_unique<http::server>(
+        std::vector<base::io_loop*>{loops_.front().get()}, std::move(with), *admin_, log_);
+}
+
+void host::write_access(http::access_record const& record) const
+{
+    std::vector<base::log_field> notes;
+    for (auto const& each : record.notes)
+        notes.emplace_back(each.name, std::string_view(each.value));
+    access_log_->write(
+        {http::to_string(record.method), record.path, record.status, record.bytes_in, record.bytes_out, record.duration,
+         notes});
 }
 
 void host::start()
@@ -172,13 +203,19 @@ void host::stop_serving()
     // A tool that is left waiting would hold its call, and its call the tool.
     node_->interrupt_calls();
     workers_->stop();
-    http_->stop([this] {
+    auto const servers_stopped = [this] {
         loops_.front()->post([this] {
             // Blocking tools were told to end. One that does not listen is left behind.
             limit_ = std::make_unique<base::timer>(loops_.front()->timers(), [this] { stop_loops(); });
             limit_->after(flush_limit);
             workers_->on_idle([this] { loops_.front()->post([this] { stop_loops(); }); });
         });
+    };
+    http_->stop([this, servers_stopped] {
+        if (admin_http_)
+            admin_http_->stop(servers_stopped);
+        else
+            servers_stopped();
     });
 }
 
@@ -210,10 +247,17 @@ std::string host::url() const
 {
     auto const where = http_->local_endpoint();
     auto const address = where.address();
+    if (where.port() == 0)
+        return "http://localhost";
     if (address.is_unspecified())
         return fmt::format("http://localhost:{}", where.port());
     return address.is_v6() ? fmt::format("http://[{}]:{}", address.to_string(), where.port())
                            : fmt::format("http://{}:{}", address.to_string(), where.port());
+}
+
+std::string host::admin_address() const
+{
+    return admin_http_ ? admin_http_->names().front() : std::string();
 }
 
 }

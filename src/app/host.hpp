@@ -2,10 +2,12 @@
 // only place that builds them together. Tests build one too, with a clock of their own.
 #pragma once
 
+#include "app/admin.hpp"
 #include "app/settings.hpp"
 #include "base/io_loop.hpp"
 #include "base/worker_pool.hpp"
 #include "http/router.hpp"
+#include "observe/access_log.hpp"
 #include "server/core.hpp"
 #include "store/memory_store.hpp"
 
@@ -36,8 +38,12 @@ public:
     /// Whether a blocking tool is still running, after wait(). Destroying the host waits for it.
     [[nodiscard]] bool is_held_up() const { return workers_->running() > 0; }
 
-    /// `http://127.0.0.1:3000`
+    /// `http://127.0.0.1:3000`; `http://localhost` if it listens on unix sockets only.
     [[nodiscard]] std::string url() const;
+    /// All addresses it listens on, as in `127.0.0.1:3000` and `unix:/run/belay.sock`.
+    [[nodiscard]] std::vector<std::string> addresses() const { return http_->names(); }
+    /// The address of the operators' endpoint; empty without one.
+    [[nodiscard]] std::string admin_address() const;
     [[nodiscard]] std::uint16_t port() const;
     [[nodiscard]] runtime::node& node() noexcept { return *node_; }
     [[nodiscard]] store::memory_store& store() noexcept { return *store_; }
@@ -51,6 +57,8 @@ private:
     class event_counts;
 
     void add_routes();
+    void open_admin();
+    void write_access(http::access_record const& record) const;
     void drain_step();
     void close_connections();
     void stop_serving();
@@ -67,7 +75,10 @@ private:
     std::unique_ptr<base::worker_pool> workers_; // after the loops and the node, which its threads use
     std::unique_ptr<transport::streamable_http> endpoint_;
     http::router router_;
+    std::unique_ptr<observe::access_log> access_log_; // null: off
     std::unique_ptr<http::server> http_;
+    std::unique_ptr<admin> admin_;
+    std::unique_ptr<http::server> admin_http_; // null: off
     std::vector<std::thread> threads_;
 
     // On the first loop.

@@ -1,4 +1,5 @@
 // The `belay` program: the reference server.
+#include "app/build_info.hpp"
 #include "app/command_line.hpp"
 #include "app/reference_tools.hpp"
 
@@ -7,13 +8,15 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <vector>
 
 namespace {
 
 constexpr auto usage = "belay: an MCP server that never drops a call\n"
                        "\n"
-                       "  belay serve [flags]   serve the reference tools; `belay serve --help` lists the flags\n"
-                       "  belay settings        print the reference of all settings as Markdown\n"
+                       "  belay serve [flags]         serve the reference tools; `belay serve --help` lists the flags\n"
+                       "  belay check-config [flags]  print the settings that serve would use, or what is wrong\n"
+                       "  belay settings              print the reference of all settings as Markdown\n"
                        "  belay --version\n";
 
 }
@@ -27,13 +30,21 @@ int main(int argc, char** argv)
         return argc < 2 ? 2 : 0;
     }
     if (std::strcmp(argv[1], "--version") == 0) {
-        fmt::print("belay {}\n", BELAY_VERSION);
+        fmt::print("{}\n", belay::app::build_info());
         return 0;
     }
     if (std::strcmp(argv[1], "settings") == 0) {
         belay::app::settings settings;
         fmt::print("{}", belay::app::settings_table(settings).markdown());
         return 0;
+    }
+    if (std::strcmp(argv[1], "check-config") == 0) {
+        static char flag[] = "--check-config";
+        std::vector<char*> arguments(argv + 1, argv + argc);
+        arguments.insert(arguments.begin() + 1, flag);
+        auto const parsed = belay::app::parse_command_line(
+            "belay check-config", BELAY_VERSION, static_cast<int>(arguments.size()), arguments.data());
+        return parsed ? 0 : parsed.error();
     }
     if (std::strcmp(argv[1], "serve") != 0) {
         fmt::print(stderr, "belay: there is no command {}\n\n{}", argv[1], usage);

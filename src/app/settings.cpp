@@ -47,6 +47,20 @@ std::string show_bytes(std::size_t value)
     return fmt::format("{}", value);
 }
 
+std::string quoted(std::string_view text)
+{
+    std::string out = "\"";
+    for (char const c : text) {
+        if (c == '"' || c == '\\')
+            out += fmt::format("\\{}", c);
+        else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+            out += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
+        else
+            out += c;
+    }
+    return out + '"';
+}
+
 std::string dashed(std::string text)
 {
     std::ranges::replace(text, '.', '-');
@@ -60,19 +74,48 @@ struct builder {
 
     void
     add(std::string key, std::string alias, std::string shape, std::string preset, std::string help,
-        std::function<outcome(std::string const&)> set, bool is_list = false, std::function<void()> clear = {})
+        std::function<outcome(std::string const&)> set, std::function<std::string()> show, bool is_list = false,
+        std::function<void()> clear = {})
     {
         into.push_back(
             {key, dashed(key), std::move(alias), std::move(shape), std::move(help), std::move(preset), is_list,
-             std::move(set), std::move(clear)});
+             std::move(set), std::move(clear), std::move(show)});
     }
     void text(std::string key, std::string alias, std::string shape, std::string& value, std::string help)
     {
-        add(std::move(key), std::move(alias), std::move(shape), value, std::move(help),
+        add(
+            std::move(key), std::move(alias), std::move(shape), value, std::move(help),
             [&value](std::string const& given) -> outcome {
                 value = given;
                 return {};
-            });
+            },
+            [&value] { return quoted(value); });
+    }
+    /// Empty is "off".
+    void text_or_off(std::string key, std::string alias, std::string shape, std::string& value, std::string help)
+    {
+        add(
+            std::move(key), std::move(alias), std::move(shape) + "|off", value.empty() ? "off" : value, std::move(help),
+            [&value](std::string const& given) -> outcome {
+                value = given == "off" ? std::string() : given;
+                return {};
+            },
+            [&value] { return quoted(value.empty() ? "off" : value); });
+    }
+    void mode(std::string key, unsigned& value, std::string help)
+    {
+        add(
+            std::move(key), "", "MODE", fmt::format("{:03o}", value), std::move(help),
+            [&value](std::string const& given) -> outcome {
+                unsigned parsed = 0;
+                auto const* const end = given.data() + given.size();
+                auto const [stop, error] = std::from_chars(given.data(), end, parsed, 8);
+                if (error != std::errc() || stop != end || parsed > 0777)
+                    return std::unexpected("expected permissions in octal, such as 600 or 660");
+                value = parsed;
+                return {};
+            },
+            [&value] { return quoted(fmt::format("{:03o}", value)); });
     }
     enum class zero { allowed, refused };
     template<class Duration>
@@ -80,7 +123,8 @@ struct builder {
         std::string key, std::string alias, Duration& value, std::string help, zero zero = zero::refused,
         std::string preset = {})
     {
-        add(std::move(key), std::move(alias), zero == zero::allowed ? "TIME|off" : "TIME",
+        add(
+            std::move(key), std::move(alias), zero == zero::allowed ? "TIME|off" : "TIME",
             preset.empty() ? show(value) : std::move(preset), std::move(help),
             [&value, zero](std::string const& given) -> outcome {
                 if (zero == zero::allowed && given == "off") {
@@ -94,32 +138,41 @@ struct builder {
                     return std::unexpected("must be longer than zero");
                 value = std::chrono::duration_cast<Duration>(*parsed);
                 return {};
+            },
+            [&value, zero] {
+                return value == Duration::zero() && zero == zero::refused ? std::string()
+                                                                          : quoted(belay::app::show(value));
             });
     }
     void bytes(std::string key, std::string alias, std::size_t& value, std::string help)
     {
-        add(std::move(key), std::move(alias), "SIZE", show_bytes(value), std::move(help),
+        add(
+            std::move(key), std::move(alias), "SIZE", show_bytes(value), std::move(help),
             [&value](std::string const& given) -> outcome {
                 auto const parsed = parse_bytes(given);
                 if (!parsed)
                     return std::unexpected(parsed.error());
                 value = *parsed;
                 return {};
-            });
+            },
+            [&value] { return quoted(show_bytes(value)); });
     }
     template<class Number>
     void count(
         std::string key, std::string alias, Number& value, Number least, Number most, std::string help,
         std::string preset = {})
     {
-        add(std::move(key), std::move(alias), "N", preset.empty() ? fmt::format("{}", value) : std::move(preset),
-            std::move(help), [&value, least, most](std::string const& given) -> outcome {
+        add(
+            std::move(key), std::move(alias), "N", preset.empty() ? fmt::format("{}", value) : std::move(preset),
+            std::move(help),
+            [&value, least, most](std::string const& given) -> outcome {
                 auto const parsed = parse_number<Number>(given, least, most);
                 if (!parsed)
                     return std::unexpected(parsed.error());
                 value = *parsed;
                 return {};
-            });
+            },
+            [&value, least] { return value < least ? std::string() : fmt::format("{}", value); });
     }
     template<class Enum>
     void choice(
@@ -133,7 +186,8 @@ struct builder {
             if (meaning == value)
                 preset = name;
         }
-        add(std::move(key), std::move(alias), shape, preset, std::move(help),
+        add(
+            std::move(key), std::move(alias), shape, preset, std::move(help),
             [&value, names, shape](std::string const& given) -> outcome {
                 for (auto const& [name, meaning] : names)
                     if (name == given) {
@@ -141,12 +195,19 @@ struct builder {
                         return {};
                     }
                 return std::unexpected("expected " + shape);
+            },
+            [&value, names] {
+                auto const found = std::ranges::find(names, value, [](auto const& each) { return each.second; });
+                return found == names.end() ? std::string() : quoted(found->first);
             });
     }
     void list(std::string key, std::string alias, std::string shape, std::vector<std::string>& value, std::string help)
     {
+        std::string preset;
+        for (auto const& each : value)
+            preset += (preset.empty() ? "" : ", ") + each;
         add(
-            std::move(key), std::move(alias), std::move(shape), "", std::move(help),
+            std::move(key), std::move(alias), std::move(shape), std::move(preset), std::move(help),
             [&value](std::string const& given) -> outcome {
                 for (std::size_t at = 0; at <= given.size();) {
                     auto const comma = std::min(given.find(',', at), given.size());
@@ -155,6 +216,12 @@ struct builder {
                     at = comma + 1;
                 }
                 return {};
+            },
+            [&value] {
+                std::string text;
+                for (auto const& each : value)
+                    text += (text.empty() ? "" : ", ") + quoted(each);
+                return '[' + text + ']';
             },
             true, [&value] { value.clear(); });
     }
@@ -206,13 +273,16 @@ std::expected<std::size_t, std::string> parse_bytes(std::string_view text)
 
 settings_table::settings_table(settings& into)
 {
-    into.runtime.limits.event_age = base::duration::zero(); // until complete(): the session's idle timeout
     auto& run = into.runtime;
     auto& http = into.http;
     builder b{entries_};
     using zero = builder::zero;
 
-    b.text("listen", "", "HOST:PORT", http.listen, "Address to serve on. Port 0 takes a free one and prints it.");
+    b.list(
+        "listen", "", "ADDRESS", http.listen,
+        "Addresses to serve on: HOST:PORT (port 0 takes a free one and prints it), unix:PATH, or systemd for the "
+        "sockets "
+        "of a socket unit.");
     b.text("endpoint", "", "PATH", into.endpoint, "Path of the MCP endpoint.");
     b.count<unsigned>("threads", "", into.threads, 1, 1024, "Event loops.", "one per core");
     b.count<unsigned>(
@@ -315,6 +385,7 @@ settings_table::settings_table(settings& into)
         {{"typed", runtime::legacy_priming::typed}, {"off", runtime::legacy_priming::off}},
         "How clients before 2025-11-25 get the id to resume from before the first message.");
 
+    b.mode("http.unix_mode", http.unix_mode, "Permissions of a unix socket's file.");
     b.bytes("http.max_body", "max-body", http.limits.body_bytes, "Request body; 413 beyond it.");
     b.bytes("http.max_header", "", http.limits.header_bytes, "Request head; 431 beyond it.");
     b.count<std::size_t>(
@@ -347,6 +418,14 @@ settings_table::settings_table(settings& into)
     b.choice<base::log_format>(
         "log.format", "", into.log_format, {{"text", base::log_format::text}, {"json", base::log_format::json}},
         "Form of the log on standard error.");
+    b.choice<bool>(
+        "log.access", "", into.log_access, {{"off", false}, {"on", true}},
+        "Whether the log has a line for every finished request.");
+    b.text_or_off(
+        "admin.listen", "", "ADDRESS", into.admin_listen,
+        "Where to list and end sessions: HOST:PORT on loopback, or unix:PATH.");
+    b.mode("admin.unix_mode", into.admin_unix_mode, "Permissions of that unix socket's file.");
+    b.count<std::size_t>("admin.max_page", "", into.admin_max_page, 1, 100'000, "Sessions listed at a time at most.");
 }
 
 std::string settings_table::entry::environment() const
@@ -446,6 +525,51 @@ std::string settings_table::markdown() const
     return out;
 }
 
+std::string settings_table::toml() const
+{
+    std::string out;
+    for (auto const& each : entries_) {
+        auto const value = each.show();
+        out += value.empty() ? fmt::format("# {}: {}\n", each.key, each.preset)
+                             : fmt::format("{} = {}\n", each.key, value);
+    }
+    return out;
+}
+
+namespace {
+
+outcome check_listen(settings const& settings)
+{
+    if (settings.http.listen.empty())
+        return std::unexpected("listen: name an address such as 127.0.0.1:3000");
+    for (auto const& text : settings.http.listen) {
+        auto const where = http::parse_listen(text);
+        if (!where)
+            return std::unexpected("listen: " + where.error());
+        if (where->reach() == http::reach::everyone && settings.http.policy.allow_host.empty())
+            return std::unexpected(http::needs_hosts(text));
+    }
+    return {};
+}
+
+outcome check_admin(settings const& settings)
+{
+    if (settings.admin_listen.empty())
+        return {};
+    auto const where = http::parse_listen(settings.admin_listen);
+    if (!where)
+        return std::unexpected("admin.listen: " + where.error());
+    auto const reach = where->reach();
+    if (reach != http::reach::loopback && reach != http::reach::file_system)
+        return std::unexpected(fmt::format(
+            "admin.listen: {} is not on loopback, and whoever reaches it may end sessions; use 127.0.0.1:PORT or "
+            "unix:PATH",
+            settings.admin_listen));
+    return {};
+}
+
+}
+
 std::expected<void, std::string> complete(settings& settings)
 {
     if (settings.store != "memory")
@@ -458,16 +582,9 @@ std::expected<void, std::string> complete(settings& settings)
         settings.threads = std::max(1u, std::thread::hardware_concurrency());
     if (settings.worker_threads == 0)
         settings.worker_threads = std::max(1u, std::thread::hardware_concurrency());
-    auto const where = http::parse_listen(settings.http.listen);
-    if (!where)
-        return std::unexpected("listen: " + where.error());
-    bool const is_loopback = where->address().is_loopback();
-    settings.http.policy.loopback = is_loopback;
-    if (!is_loopback && settings.http.policy.allow_host.empty())
-        return std::unexpected(fmt::format(
-            "{} can be reached from other machines: name the hosts it answers to with --allow-host NAME (or * for all)",
-            settings.http.listen));
-    return {};
+    if (auto const checked = check_listen(settings); !checked)
+        return checked;
+    return check_admin(settings);
 }
 
 }

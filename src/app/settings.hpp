@@ -24,12 +24,20 @@ struct settings {
     base::duration drain = std::chrono::seconds(20);
     base::log_level log_level = base::log_level::info;
     base::log_format log_format = base::log_format::text;
+    bool log_access = false;
+    std::string admin_listen; ///< empty: off
+    unsigned admin_unix_mode = 0600;
+    std::size_t admin_max_page = 1000;
     runtime::settings runtime;
     transport::streamable_http_settings transport;
     http::server_settings http;
 
-    // Bounded, because what the kernel holds counts as read: a tool may run ahead by that much more.
-    settings() { http.send_buffer_bytes = 256 << 10; }
+    settings()
+    {
+        // Bounded, because what the kernel holds counts as read: a tool may run ahead by that much more.
+        http.send_buffer_bytes = 256 << 10;
+        runtime.limits.event_age = base::duration::zero(); // until complete(): the session's idle timeout
+    }
 };
 
 class settings_table {
@@ -47,6 +55,8 @@ public:
         bool is_list = false;
         std::function<std::expected<void, std::string>(std::string const&)> set;
         std::function<void()> clear; ///< of a list: a weightier source replaces it, and does not add to it
+        /// The value as belay.toml has it; empty where nothing is set and the preset says what that means.
+        std::function<std::string()> show;
 
         [[nodiscard]] std::string environment() const;
     };
@@ -60,6 +70,8 @@ public:
 
     /// The reference, as Markdown.
     [[nodiscard]] std::string markdown() const;
+    /// The settings as they are, in the form of a belay.toml.
+    [[nodiscard]] std::string toml() const;
 
 private:
     std::vector<entry> entries_;

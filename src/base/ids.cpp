@@ -117,14 +117,15 @@ std::optional<id128> parse_id128(std::string_view text) noexcept
 
 std::string log_name(id128 id)
 {
-    // A one-way mix (the finaliser of a 64-bit hash) cut to 32 bits: four billion ids share each name.
+    // A one-way mix (the finaliser of a 64-bit hash) cut to 48 bits: 2^80 ids share each name, and among a hundred
+    // thousand sessions two hardly ever do.
     std::uint64_t mixed = id.high ^ (id.low * 0x9E3779B97F4A7C15ULL);
     mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9ULL;
     mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBULL;
     mixed ^= mixed >> 31;
     static constexpr char hex[] = "0123456789abcdef";
-    std::string text(8, '0');
-    for (int i = 0; i < 8; ++i)
+    std::string text(12, '0');
+    for (int i = 0; i < 12; ++i)
         text[static_cast<std::size_t>(i)] = hex[(mixed >> (60 - 4 * i)) & 15];
     return text;
 }

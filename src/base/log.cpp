@@ -44,11 +44,91 @@ void append_json_text(std::string& out, std::string_view text)
     }
 }
 
+void append_json_fields(std::string& out, std::span<log_field const> fields)
+{
+    for (auto const& [name, value] : fields) {
+        out += ",\"";
+        append_json_text(out, name);
+        out += "\":";
+        if (auto const* number = std::get_if<std::int64_t>(&value)) {
+            out += fmt::format("{}", *number);
+            continue;
+        }
+        out += '"';
+        append_json_text(out, std::get<std::string_view>(value));
+        out += '"';
+    }
+}
+
+bool is_plain(std::string_view text) noexcept
+{
+    for (char const c : text)
+        if (c <= 0x20 || c >= 0x7f || c == '"' || c == '\\' || c == '=')
+            return false;
+    return !text.empty();
+}
+
+}
+
+void append_fields(std::string& out, std::span<log_field const> fields)
+{
+    for (auto const& [name, value] : fields) {
+        out += ' ';
+        out += name;
+        out += '=';
+        if (auto const* number = std::get_if<std::int64_t>(&value)) {
+            out += fmt::format("{}", *number);
+        } else if (auto const text = std::get<std::string_view>(value); is_plain(text)) {
+            out += text;
+        } else {
+            out += '"';
+            append_json_text(out, text);
+            out += '"';
+        }
+    }
+}
+
+logger::logger(log_level level, function write) : level_(level)
+{
+    if (write)
+        write_ = [write = std::move(write)](log_level at, std::string_view message, std::span<log_field const> fields) {
+            if (fields.empty())
+                return write(at, message);
+            std::string text(message);
+            append_fields(text, fields);
+            write(at, text);
+        };
+}
+
+logger logger::with(std::string name, std::string value) const
+{
+    auto more = *this;
+    more.every_line_.emplace_back(std::move(name), std::move(value));
+    return more;
+}
+
+logger logger::at(log_level level) const
+{
+    auto other = *this;
+    other.level_ = level;
+    return other;
+}
+
+void logger::write(log_level level, std::string_view message, std::span<log_field const> fields) const
+{
+    if (every_line_.empty())
+        return write_(level, message, fields);
+    std::vector<log_field> all;
+    all.reserve(every_line_.size() + fields.size());
+    for (auto const& [name, value] : every_line_)
+        all.emplace_back(name, std::string_view(value));
+    all.insert(all.end(), fields.begin(), fields.end());
+    write_(level, message, all);
 }
 
 logger stderr_logger(log_level level, log_format format)
 {
-    return {level, [format](log_level at, std::string_view text) {
+    return {level, [format](log_level at, std::string_view text, std::span<log_field const> fields) {
                 auto const now = std::chrono::system_clock::now();
                 auto const ms
                     = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() % 1000;
@@ -58,12 +138,15 @@ logger stderr_logger(log_level level, log_format format)
                 if (format == log_format::json) {
                     line = fmt::format(R"({{"time":"{}","level":"{}","message":")", stamp, to_string(at));
                     append_json_text(line, text);
-                    line += "\"}\n";
+                    line += '"';
+                    append_json_fields(line, fields);
+                    line += "}\n";
                 } else {
                     line = fmt::format("{} {:7} ", stamp, to_string(at));
                     // A line feed in a text must not look like the next message.
                     for (char const c : text)
                         line += c == '\n' || c == '\r' ? ' ' : c;
+                    append_fields(line, fields);
                     line += '\n';
                 }
                 // One write per line keeps lines of several threads whole.

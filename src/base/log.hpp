@@ -3,9 +3,17 @@
 
 #include <fmt/format.h>
 
+#include <concepts>
+#include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
 
 namespace belay::base {
 
@@ -14,13 +22,33 @@ enum class log_level { debug, info, warning, error, off };
 [[nodiscard]] std::string_view to_string(log_level level) noexcept;
 [[nodiscard]] std::optional<log_level> parse_log_level(std::string_view text) noexcept;
 
+/// A name and a value beside a message, kept apart from it so that machines can read them. The texts need to
+/// live only during the call.
+struct log_field {
+    std::string_view name;
+    std::variant<std::string_view, std::int64_t> value;
+
+    log_field(std::string_view name, std::string_view text) : name(name), value(text) {}
+    log_field(std::string_view name, std::integral auto number) : name(name), value(static_cast<std::int64_t>(number))
+    {
+    }
+};
+
 /// Copyable. The function is called from any thread and must not block for long.
 class logger {
 public:
     using function = std::function<void(log_level, std::string_view)>;
+    using field_function = std::function<void(log_level, std::string_view, std::span<log_field const>)>;
 
     logger() = default;
-    logger(log_level level, function write) : level_(level), write_(std::move(write)) {}
+    logger(log_level level, field_function write) : level_(level), write_(std::move(write)) {}
+    /// For a function that knows no fields: they follow the message as ` name=value`.
+    logger(log_level level, function write);
+
+    /// The same logger with a field more on every line.
+    [[nodiscard]] logger with(std::string name, std::string value) const;
+    /// The same logger with another least level.
+    [[nodiscard]] logger at(log_level level) const;
 
     [[nodiscard]] bool enabled(log_level level) const noexcept { return write_ && level >= level_; }
 
@@ -28,7 +56,17 @@ public:
     void log(log_level level, fmt::format_string<Args...> text, Args&&... args) const
     {
         if (enabled(level))
-            write_(level, fmt::format(text, std::forward<Args>(args)...));
+            write(level, fmt::format(text, std::forward<Args>(args)...), {});
+    }
+    /// A message that is the same each time, with what differs in fields.
+    void log_fields(log_level level, std::string_view message, std::initializer_list<log_field> fields) const
+    {
+        log_fields(level, message, std::span(fields.begin(), fields.size()));
+    }
+    void log_fields(log_level level, std::string_view message, std::span<log_field const> fields) const
+    {
+        if (enabled(level))
+            write(level, message, fields);
     }
     template<class... Args>
     void debug(fmt::format_string<Args...> text, Args&&... args) const
@@ -52,9 +90,15 @@ public:
     }
 
 private:
+    void write(log_level level, std::string_view message, std::span<log_field const> fields) const;
+
     log_level level_ = log_level::off;
-    function write_;
+    field_function write_;
+    std::vector<std::pair<std::string, std::string>> every_line_;
 };
+
+/// ` name=value` for each; a value with blanks or anything unusual is quoted and escaped.
+void append_fields(std::string& out, std::span<log_field const> fields);
 
 enum class log_format { text, json };
 

@@ -118,6 +118,20 @@ public:
 
 }
 
+std::string_view to_string(method method) noexcept
+{
+    switch (method) {
+    case method::get: return "GET";
+    case method::head: return "HEAD";
+    case method::post: return "POST";
+    case method::put: return "PUT";
+    case method::delete_: return "DELETE";
+    case method::options: return "OPTIONS";
+    case method::other: return "OTHER";
+    }
+    return "?";
+}
+
 connection_site::connection_site(
     base::io_loop& on, server_settings const& with, http::policy const& by, http::handler& to,
     std::atomic<std::size_t>& count)
@@ -204,6 +218,13 @@ public:
 
     std::size_t unacknowledged() const noexcept override { return is_current() ? connection_->unacknowledged() : 0; }
     bool peer_gone() const noexcept override { return connection_->peer_gone(); }
+
+    bool takes_notes() const noexcept override { return connection_->site_.settings.takes_notes && is_current(); }
+    void note(std::string_view name, std::string value) override
+    {
+        if (takes_notes())
+            connection_->note(name, std::move(value));
+    }
 
 private:
     bool is_current() const noexcept { return !has_ended_ && connection_->serial_ == serial_; }
@@ -739,6 +760,17 @@ void connection::finish_connection()
     watch();
 }
 
+void connection::note(std::string_view name, std::string value)
+{
+    if (!record_)
+        return;
+    auto const known = std::ranges::find(record_->notes, name, &access_note::name);
+    if (known != record_->notes.end())
+        known->value = std::move(value);
+    else
+        record_->notes.push_back({name, std::move(value)});
+}
+
 void connection::begin_record()
 {
     if (record_ || !site_.settings.on_exchange_end)
@@ -765,6 +797,7 @@ void connection::report()
     entry.bytes_in = done->bytes_in;
     entry.bytes_out = done->bytes_out;
     entry.is_stream = done->is_stream;
+    entry.notes = done->notes;
     site_.settings.on_exchange_end(entry);
 }
 

@@ -19,7 +19,7 @@
 #include "http/server.hpp"
 
 #include <boost/asio/basic_stream_socket.hpp>
-#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -72,7 +72,8 @@ inline void count(std::atomic<std::uint64_t>& counter) noexcept
 
 class connection final : public std::enable_shared_from_this<connection> {
 public:
-    using socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, base::io_loop::executor_type>;
+    using socket
+        = boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol, base::io_loop::executor_type>;
 
     /// The socket is connected and non-blocking.
     connection(connection_site& site, socket connected);
@@ -123,6 +124,7 @@ private:
     void finish_answer(sent sent);
     void answer_sent();
     void finish_connection();
+    void note(std::string_view name, std::string value);
     void begin_record();
     void report();
 
@@ -171,6 +173,7 @@ private:
         base::time_point begun;
         std::size_t bytes_in = 0;
         std::size_t bytes_out = 0;
+        std::vector<access_note> notes;
     };
     std::unique_ptr<record> record_; // only while an exchange is open and somebody wants to know
 

@@ -18,6 +18,9 @@ namespace belay::http {
 
 enum class method { get, head, post, put, delete_, options, other };
 
+/// As it is written in a request; "OTHER" for those without a name here.
+[[nodiscard]] std::string_view to_string(method method) noexcept;
+
 struct field {
     std::string_view name;
     std::string_view value;
@@ -94,6 +97,12 @@ public:
     /// Whether the peer has closed, reset or broken the connection, even if nobody has read that yet. From any
     /// thread, as long as the stream has not ended.
     [[nodiscard]] virtual bool peer_gone() const noexcept = 0;
+
+    /// Whether note() has a reader: whoever makes a value for it asks first.
+    [[nodiscard]] virtual bool takes_notes() const noexcept { return false; }
+    /// Something about this exchange for its line in the access log. Before the end of the answer. The name is a
+    /// literal; a name noted again replaces the value.
+    virtual void note(std::string_view /*name*/, std::string /*value*/) {}
 };
 
 /// Takes requests. Called on the connection's loop; may keep the exchange and answer later.

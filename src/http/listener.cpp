@@ -27,10 +27,9 @@ constexpr refusal server_full{503, "The server has as many connections as it may
 
 listener::listener(
     base::io_loop& loop, server_settings const& settings, http::policy const& policy, http::handler& handler,
-    base::logger log, std::atomic<std::size_t>& open_connections, int descriptor, bool is_v6)
+    base::logger log, std::atomic<std::size_t>& open_connections, int descriptor, int family)
     : site_(loop, settings, policy, handler, open_connections), log_(std::move(log)), acceptor_(loop.context()),
-      retry_(loop.timers(), [this] { watch(); }),
-      protocol_(is_v6 ? boost::asio::ip::tcp::v6() : boost::asio::ip::tcp::v4()),
+      retry_(loop.timers(), [this] { watch(); }), protocol_(family, 0),
       reserve_(::open("/dev/null", O_RDONLY | O_CLOEXEC))
 {
     acceptor_.assign(protocol_, descriptor);
@@ -131,8 +130,10 @@ void listener::take(int descriptor)
     auto const& settings = site_.settings;
     auto const set
         = [&](int level, int name, int value) { ::setsockopt(descriptor, level, name, &value, sizeof value); };
-    set(IPPROTO_TCP, TCP_NODELAY, 1);
-    if (settings.user_timeout.count() > 0)
+    bool const is_tcp = protocol_.family() != AF_UNIX;
+    if (is_tcp)
+        set(IPPROTO_TCP, TCP_NODELAY, 1);
+    if (is_tcp && settings.user_timeout.count() > 0)
         set(IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(settings.user_timeout.count()));
     if (settings.send_buffer_bytes > 0)
         set(SOL_SOCKET, SO_SNDBUF, static_cast<int>(settings.send_buffer_bytes));

@@ -5,6 +5,7 @@
 #include "http/connection.hpp"
 
 #include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 
 #include <memory>
 
@@ -15,7 +16,7 @@ public:
     /// Takes a listening, non-blocking descriptor.
     listener(
         base::io_loop& loop, server_settings const& settings, http::policy const& policy, http::handler& handler,
-        base::logger log, std::atomic<std::size_t>& open_connections, int descriptor, bool is_v6);
+        base::logger log, std::atomic<std::size_t>& open_connections, int descriptor, int family);
     ~listener();
 
     void start();
@@ -38,9 +39,9 @@ private:
 
     connection_site site_;
     base::logger log_;
-    boost::asio::basic_socket_acceptor<boost::asio::ip::tcp, base::io_loop::executor_type> acceptor_;
+    boost::asio::basic_socket_acceptor<boost::asio::generic::stream_protocol, base::io_loop::executor_type> acceptor_;
     base::timer retry_;
-    boost::asio::ip::tcp protocol_;
+    boost::asio::generic::stream_protocol protocol_;
     int reserve_ = -1; // a descriptor to give up when there is no other
     bool is_out_ = false;
     bool has_stopped_ = false;

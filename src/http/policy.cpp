@@ -153,7 +153,7 @@ bool policy::allows_origin(std::string_view origin, std::string_view host) const
     auto const parts = parse_origin(origin);
     if (!parts)
         return false;
-    if (settings_.loopback && is_web(parts->scheme) && is_loopback_name(parts->where.host))
+    if (settings_.loopback && settings_.loopback_origin && is_web(parts->scheme) && is_loopback_name(parts->where.host))
         return true;
     // The Host was allowed before, so a page of the same place is ours and not a rebound name.
     auto const place = parse_authority(host);

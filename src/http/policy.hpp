@@ -13,9 +13,11 @@
 namespace belay::http {
 
 struct policy_settings {
-    /// Also allow the loopback names (localhost, *.localhost, 127.0.0.1, [::1]) on any port as Host, and their
-    /// http and https origins. Right for a server that listens on loopback only.
+    /// Also allow the loopback names (localhost, *.localhost, 127.0.0.1, [::1]) on any port as Host. Right where
+    /// only this machine's programs can connect.
     bool loopback = true;
+    /// Also allow the http and https origins of those names. Right where this machine's browsers can connect.
+    bool loopback_origin = true;
     /// Further Host names: `name` (any port), `name:port`, or `*` for any.
     std::vector<std::string> allow_host;
     /// Further origins: `https://name[:port]`, `null`, or `*` for any. Compared whole.

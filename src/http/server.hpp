@@ -1,23 +1,30 @@
-// The HTTP server: one listening socket per loop on the same port (SO_REUSEPORT), connections that stay on
-// the loop that accepted them. TLS is a reverse proxy's business.
+// The HTTP server: one listening socket per loop on each address (on the same port by SO_REUSEPORT), connections
+// that stay on the loop that accepted them. TLS is a reverse proxy's business.
 #pragma once
 
 #include "base/io_loop.hpp"
 #include "base/log.hpp"
 #include "http/exchange.hpp"
+#include "http/listening_socket.hpp"
 #include "http/policy.hpp"
 #include "http/request_reader.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
 
 #include <chrono>
-#include <expected>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace belay::http {
+
+/// What a handler has noted about an exchange.
+struct access_note {
+    std::string_view name;
+    std::string value;
+};
 
 /// What one exchange was, for logs and metrics.
 struct access_record {
@@ -28,12 +35,15 @@ struct access_record {
     std::size_t bytes_in = 0;
     std::size_t bytes_out = 0; ///< handed to the kernel or waiting for it, framing included
     bool is_stream = false;
+    std::span<access_note const> notes;
 };
 
 struct server_settings {
-    /// `HOST:PORT`, `[::1]:PORT`, `localhost:PORT`, or `:PORT` for all addresses. Port 0: any free one.
-    std::string listen = "127.0.0.1:3000";
+    /// Each as parse_listen() takes it. Port 0: any free one.
+    std::vector<std::string> listen{"127.0.0.1:3000"};
+    unsigned unix_mode = 0600; ///< permissions of the file of a unix socket
     reader_limits limits;
+    /// Its loopback rules hold for sockets on loopback; a unix socket has the rule for Host, others have neither.
     policy_settings policy;
 
     std::chrono::milliseconds first_byte_timeout{10'000}; ///< a new connection that sends nothing: closed
@@ -50,6 +60,7 @@ struct server_settings {
 
     /// Called on the connection's loop at the end of each exchange, and for requests refused before routing.
     std::function<void(access_record const&)> on_exchange_end;
+    bool takes_notes = false; ///< exchanges keep what handlers note about them
 };
 
 /// A snapshot; the numbers are not of one instant.
@@ -66,15 +77,17 @@ struct server_statistics {
 class server {
 public:
     /// Listens; accepting begins when the loops run. The handler and the loops must outlive the server. Throws
-    /// std::runtime_error with a sentence for the operator if the address is bad or taken.
+    /// std::runtime_error with a sentence for the operator if an address is bad or taken.
     server(std::vector<base::io_loop*> loops, server_settings settings, handler& handler, base::logger log);
     /// After stop() has completed, or when the loops no longer run.
     ~server();
     server(server const&) = delete;
     server& operator=(server const&) = delete;
 
+    /// The first address with a port; unspecified if there is none.
     [[nodiscard]] boost::asio::ip::tcp::endpoint local_endpoint() const noexcept;
-    [[nodiscard]] bool is_loopback() const noexcept;
+    /// Where it listens, as in `127.0.0.1:3000` and `unix:/run/belay.sock`.
+    [[nodiscard]] std::vector<std::string> names() const;
     [[nodiscard]] server_statistics statistics() const noexcept;
 
     /// Closes the listening sockets; open connections go on. From any thread.
@@ -87,9 +100,6 @@ private:
     struct parts;
     std::shared_ptr<parts> parts_;
 };
-
-/// The endpoint that a listen address means, or a sentence about what is wrong with it.
-[[nodiscard]] std::expected<boost::asio::ip::tcp::endpoint, std::string> parse_listen(std::string_view text);
 
 /// Raises the soft limit of file descriptors to the hard one. Returns the limit that now holds.
 std::size_t raise_descriptor_limit() noexcept;

@@ -26,6 +26,8 @@ namespace header {
 inline constexpr std::string_view session = "Mcp-Session-Id";
 inline constexpr std::string_view version = "Mcp-Protocol-Version";
 inline constexpr std::string_view last_event_id = "Last-Event-ID";
+inline constexpr std::string_view traceparent = "traceparent";
+inline constexpr std::string_view tracestate = "tracestate";
 }
 
 }

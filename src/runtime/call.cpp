@@ -69,6 +69,18 @@ void call::begin()
     reader_hint();
 }
 
+void call::log(base::log_level level, std::string_view message, std::string_view reason) const
+{
+    if (!node_.log().enabled(level))
+        return;
+    auto const stream = has_stream_ ? stream_log_name(stream_.stream) : std::string("none");
+    if (trace_)
+        return node_.log().log_fields(
+            level, message,
+            {{"reason", reason}, {"session", session_->name}, {"stream", stream}, {"trace", trace_->trace_id}});
+    node_.log().log_fields(level, message, {{"reason", reason}, {"session", session_->name}, {"stream", stream}});
+}
+
 void call::reader_hint()
 {
     node_.store().reader(stream_, [self = shared_from_this()](result<store::reader_mark> mark) {
@@ -250,6 +262,7 @@ void call::end(protocol::end_reason reason)
     }
     is_ended_ = true;
     reason_ = reason;
+    log(base::log_level::debug, "call ended early", protocol::to_string(reason));
     if (reason == protocol::end_reason::interrupted)
         node_.metrics().calls_interrupted.Increment();
     if (auto give_up = std::exchange(give_up_, nullptr); give_up && give_up())
@@ -373,7 +386,7 @@ void call::perform()
                     // Fenced: another node has answered. Gone: the session has ended. Either way there is nobody
                     // left to tell.
                     node_.metrics().late_answers.Increment();
-                    node_.log().warning("the answer of a call was refused: {}", refused->error.message());
+                    log(base::log_level::warning, "the answer of a call was refused", refused->error.message());
                     done();
                 }
             }

@@ -5,9 +5,11 @@
 // A batch is a call of its own that has the stream; its members are calls that speak through it.
 #pragma once
 
+#include "base/log.hpp"
 #include "base/loop.hpp"
 #include "engine/producer.hpp"
 #include "protocol/endings.hpp"
+#include "protocol/trace_context.hpp"
 #include "store/ports.hpp"
 
 #include <chrono>
@@ -55,6 +57,10 @@ public:
     void expect_answers(std::size_t count) { open_answers_ = count; }
     /// Answers one request of the batch that has no call of its own.
     void answer_member(std::string id, std::string response);
+
+    /// Which trace the request belongs to. Before begin().
+    void set_trace(std::optional<protocol::trace_context> trace) { trace_ = std::move(trace); }
+    [[nodiscard]] std::optional<protocol::trace_context> const& trace() const noexcept { return trace_; }
 
     /// Appends a message to the call's stream. If it may go on at once, returns the outcome and drops `done`;
     /// otherwise `done` is called when the reader has caught up, on the loop.
@@ -122,6 +128,7 @@ private:
     void arm();
     void done();
     void reader_hint();
+    void log(base::log_level level, std::string_view message, std::string_view reason) const;
 
     node& node_;
     std::shared_ptr<live_session> session_;
@@ -133,6 +140,7 @@ private:
     held_answer held_;
     std::shared_ptr<call> batch_;
     bool const has_stream_;
+    std::optional<protocol::trace_context> trace_;
     engine::flow_settings flow_;
     engine::producer machine_;
     engine::producer_actions actions_;

@@ -4,6 +4,7 @@
 // own lock, under which nothing is called).
 #pragma once
 
+#include "base/ids.hpp"
 #include "base/loop.hpp"
 #include "engine/session.hpp"
 #include "store/types.hpp"
@@ -11,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 namespace belay::runtime {
@@ -18,16 +20,24 @@ namespace belay::runtime {
 class call;
 class following;
 
+/// What logs show of a stream: its id is part of what clients resume with.
+[[nodiscard]] inline std::string stream_log_name(store::stream_id stream)
+{
+    return base::log_name({0, stream});
+}
+
 class live_session {
 public:
-    explicit live_session(store::session_key key) : key(std::move(key)) {}
+    explicit live_session(store::session_key key) : key(std::move(key)), name(base::log_name(this->key.id)) {}
 
     store::session_key const key;
+    std::string const name; ///< what logs and operators see instead of the id
 
     std::mutex mutex;
     // All below: under the mutex.
     engine::session machine;
     std::shared_ptr<store::session_record const> record;
+    base::time_point known_since{};
     base::time_point loaded_at{};
     base::time_point written_activity{};
     bool written_held = false;

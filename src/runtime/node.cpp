@@ -118,6 +118,7 @@ void node::begin_call(
                 return done(failure(errc::not_found));
             }
             close_over_budget(made);
+            running->set_trace(std::move(request.trace));
             running->begin();
             done(begun_call{std::move(running), reader, opened->twin});
         });
@@ -205,6 +206,7 @@ node::begin_held_call(session_use const& use, base::loop& loop, call_request req
         uncount_call();
         return failure(errc::not_found);
     }
+    running->set_trace(std::move(request.trace));
     running->begin();
     return running;
 }

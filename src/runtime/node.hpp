@@ -65,6 +65,7 @@ struct call_request {
     call_traits traits;
     caller from = caller::direct;
     std::optional<store::once_key> once{};
+    std::optional<protocol::trace_context> trace{};
 };
 
 struct begun_call {
@@ -86,6 +87,23 @@ enum class follow_refusal {
 struct follow_request {
     std::optional<std::string_view> last_event_id;
     caller from = caller::direct;
+};
+
+/// What an operator may know of a session: nothing with which it could be used.
+struct session_summary {
+    std::string name; ///< as in the log
+    std::string version;
+    std::string client_info; ///< JSON text, as the client gave it
+    base::duration age{};    ///< since this node knows it
+    base::duration idle{};   ///< zero while something holds it
+    std::size_t connections = 0;
+    std::size_t running_calls = 0;
+};
+
+struct session_page {
+    std::vector<session_summary> sessions; ///< by name
+    std::size_t total = 0;                 ///< of the node
+    bool has_more = false;
 };
 
 class node {
@@ -112,6 +130,13 @@ public:
         store::completion<void> done);
     /// Gives every open stream its final error, lets connections write it, then removes all keys.
     void end(std::shared_ptr<live_session> session, base::loop& loop, store::completion<void> done);
+
+    // --- for operators
+
+    /// The first sessions of this node whose name comes after that one.
+    [[nodiscard]] session_page list_sessions(std::string_view after, std::size_t limit, base::time_point now);
+    /// Ends the session with that name. `errc::not_found` if there is none, `errc::conflict` if there are several.
+    void end_by_name(std::string_view name, base::loop& loop, store::completion<void> done);
 
     // --- calls
 
@@ -188,6 +213,7 @@ private:
 
     [[nodiscard]] table_stripe& stripe_of(store::session_key const& key) noexcept;
     [[nodiscard]] std::shared_ptr<live_session> find_live(store::session_key const& key);
+    [[nodiscard]] std::vector<std::shared_ptr<live_session>> live_sessions();
     std::shared_ptr<live_session>
     insert_live(std::shared_ptr<store::session_record const> record, base::time_point now);
     void remove_live(store::session_key const& key);

@@ -40,6 +40,7 @@ node::insert_live(std::shared_ptr<store::session_record const> record, base::tim
 {
     auto fresh = std::make_shared<live_session>(record->key);
     adopt(fresh, std::move(record));
+    fresh->known_since = now;
     fresh->loaded_at = now;
     fresh->written_activity = now;
     fresh->machine.note_activity(now);
@@ -145,8 +146,9 @@ void node::open(client_hello hello, base::loop& loop, store::completion<session_
             if (!created)
                 return done(std::unexpected(created.error()));
             metrics_.sessions_opened.Increment();
-            log_.info("session {} opened, version {}", base::log_name(shared->key.id), shared->version);
             auto const live = insert_live(shared, now);
+            log_.log_fields(
+                base::log_level::info, "session opened", {{"session", live->name}, {"version", shared->version}});
             if (settings_.session_max_lifetime > base::duration::zero()) {
                 std::lock_guard const lock(by_age_mutex_);
                 by_age_.emplace_back(now, live);
@@ -270,7 +272,7 @@ void node::finish_end(std::shared_ptr<live_session> const& session, store::compl
     for (auto const& each : left)
         each->close(engine::close_reason::cut_off, std::nullopt);
     remove_live(session->key);
-    log_.info("session {} ended", base::log_name(session->key.id));
+    log_.log_fields(base::log_level::info, "session ended", {{"session", session->name}});
     store_.end(session->key, std::move(done));
 }
 
@@ -318,7 +320,7 @@ void node::reap(base::time_point now)
                 remove_live(key);
                 store_.end(key, [](result<void>) {});
                 metrics_.sessions_expired.Increment();
-                log_.info("session {} expired", base::log_name(key.id));
+                log_.log_fields(base::log_level::info, "session expired", {{"session", base::log_name(key.id)}});
                 ++ended;
             }
         });

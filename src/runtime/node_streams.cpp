@@ -66,6 +66,9 @@ std::expected<node::attachment, follow_refusal> node::attach(
     open_followings_.fetch_add(1, std::memory_order_relaxed);
     if (displaced) {
         metrics_.takeovers.Increment();
+        log_.log_fields(
+            base::log_level::info, "stream taken over",
+            {{"session", session->name}, {"stream", stream_log_name(stream)}});
         displaced->close(engine::close_reason::taken_over, std::nullopt);
     }
     return made;
@@ -265,6 +268,10 @@ void node::follow(
                     return std::unexpected(attached.error());
                 close_over_budget(*attached);
                 attached->fresh->set_epoch(epoch);
+                if (log_.enabled(base::log_level::debug))
+                    log_.log_fields(
+                        base::log_level::debug, "stream resumed",
+                        {{"session", session->name}, {"stream", stream_log_name(stream)}});
                 return attached->fresh;
             };
             if (is_standalone)

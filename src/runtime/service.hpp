@@ -4,6 +4,7 @@
 
 #include "protocol/message.hpp"
 #include "protocol/revision.hpp"
+#include "protocol/trace_context.hpp"
 #include "runtime/call.hpp"
 
 #include <functional>
@@ -21,6 +22,7 @@ struct incoming {
     std::shared_ptr<live_session> const& session;
     protocol::revision revision;
     protocol::message const& message; ///< valid during the call only
+    protocol::trace_context const* trace = nullptr; ///< of the message or its request; valid during the call only
 };
 
 /// Answered already, as a whole JSON-RPC response.

@@ -123,6 +123,33 @@ void refuse_follow(http::exchange& exchange, runtime::follow_refusal why)
     }
 }
 
+// What the access log says of an exchange beyond HTTP. Names for the log, never ids.
+void note_session(http::exchange& exchange, runtime::session_use const& use)
+{
+    if (exchange.takes_notes())
+        exchange.note("session", use.session()->name);
+}
+
+void note_stream(http::exchange& exchange, runtime::following const& following)
+{
+    if (exchange.takes_notes())
+        exchange.note("stream", runtime::stream_log_name(following.stream()));
+}
+
+std::optional<protocol::trace_context> trace_of(http::exchange& exchange, protocol::message const& message)
+{
+    auto const& request = exchange.request();
+    // Two parents are no parent.
+    auto parent = request.header(protocol::header::traceparent);
+    if (parent && request.header_count(protocol::header::traceparent) > 1)
+        parent.reset();
+    auto const state = parent ? request.header(protocol::header::tracestate) : std::nullopt;
+    auto trace = protocol::trace_context_of(message.params, parent, state);
+    if (trace && exchange.takes_notes())
+        exchange.note("trace", trace->trace_id);
+    return trace;
+}
+
 /// An empty one says as much as none.
 std::optional<std::string_view> cursor_of(http::request const& request) noexcept
 {
@@ -274,6 +301,7 @@ void streamable_http::with_session(exchange_ptr exchange, F then)
                      "Bad Request: Unsupported protocol version (supported versions: "
                          + std::string(protocol::supported_revisions()) + ")",
                      {}});
+            note_session(*exchange, *use);
             then(std::move(exchange), std::move(*use));
         });
 }
@@ -393,7 +421,8 @@ void streamable_http::hold_batch(exchange_ptr exchange, runtime::session_use use
         body->batch.size(), [exchange, kept](std::string all) { exchange->respond({200, json_type, {}}, all); });
     for (std::size_t i = 0; i < body->batch.size(); ++i) {
         auto const& message = body->batch[i];
-        auto outcome = service_.handle({node_, kept->session(), revision, message});
+        auto const trace = trace_of(*exchange, message);
+        auto outcome = service_.handle({node_, kept->session(), revision, message, trace ? &*trace : nullptr});
         if (auto* const instant = std::get_if<runtime::instant_answer>(&outcome)) {
             answers->put(i, std::move(instant->response));
         } else if (auto* const deferred = std::get_if<runtime::deferred_answer>(&outcome)) {
@@ -401,7 +430,7 @@ void streamable_http::hold_batch(exchange_ptr exchange, runtime::session_use use
         } else {
             auto& start = std::get<runtime::start_call>(outcome);
             auto const call = node_.begin_held_call(
-                *kept, loop, {message.id, revision, start.traits, who},
+                *kept, loop, {message.id, revision, start.traits, who, {}, trace},
                 [answers, i](std::string response) { answers->put(i, std::move(response)); });
             if (call)
                 start.run(*call);
@@ -420,19 +449,21 @@ void streamable_http::run_batch(
 {
     auto& loop = exchange->loop();
     auto const revision = revision_of(use);
-    runtime::call_request request{std::move(ids), revision, {}, caller_of(exchange->request())};
+    auto trace = trace_of(*exchange, body->batch.front());
+    runtime::call_request request{std::move(ids), revision, {}, caller_of(exchange->request()), {}, trace};
     node_.begin_call(
         use, loop, std::move(request),
-        [this, exchange = std::move(exchange), body, revision,
+        [this, exchange = std::move(exchange), body, revision, trace,
          session = use.session()](result<runtime::begun_call> begun) mutable {
             if (!begun)
                 return refuse_begin(*exchange, begun.error());
+            note_stream(*exchange, *begun->following);
             auto const& batch = begun->call;
             auto const sink = std::make_shared<sse_sink>(std::move(exchange), begun->following);
             sink->begin();
             batch->expect_answers(body->batch.size());
             for (auto const& message : body->batch) {
-                auto outcome = service_.handle({node_, session, revision, message});
+                auto outcome = service_.handle({node_, session, revision, message, trace ? &*trace : nullptr});
                 if (auto* const instant = std::get_if<runtime::instant_answer>(&outcome))
                     batch->answer_member(message.id, std::move(instant->response));
                 else if (auto* const deferred = std::get_if<runtime::deferred_answer>(&outcome))
@@ -454,6 +485,7 @@ void streamable_http::run_batch(
 
 void streamable_http::dispatch(exchange_ptr exchange, runtime::session_use use, protocol::message const& message)
 {
+    auto trace = trace_of(*exchange, message);
     if (message.kind != protocol::message_kind::request) {
         if (message.kind == protocol::message_kind::notification)
             runtime::handle_notification(node_, use.session(), message);
@@ -462,11 +494,11 @@ void streamable_http::dispatch(exchange_ptr exchange, runtime::session_use use, 
         return exchange->respond({202, {}, {}}, {});
     }
     auto const revision = revision_of(use);
-    auto outcome = service_.handle({node_, use.session(), revision, message});
+    auto outcome = service_.handle({node_, use.session(), revision, message, trace ? &*trace : nullptr});
     if (auto* const instant = std::get_if<runtime::instant_answer>(&outcome))
         return answer_instant(std::move(exchange), use, message.id, std::move(instant->response));
     if (auto* const start = std::get_if<runtime::start_call>(&outcome))
-        return run_call(std::move(exchange), use, message.id, revision, std::move(*start));
+        return run_call(std::move(exchange), use, message.id, revision, std::move(*start), std::move(trace));
     auto& deferred = std::get<runtime::deferred_answer>(outcome);
     auto const kept = std::make_shared<runtime::session_use>(std::move(use));
     deferred.run([this, exchange = std::move(exchange), kept, id = message.id](std::string response) mutable {
@@ -490,11 +522,11 @@ void streamable_http::answer_instant(
 
 void streamable_http::run_call(
     exchange_ptr exchange, runtime::session_use const& use, std::string id, protocol::revision revision,
-    runtime::start_call start)
+    runtime::start_call start, std::optional<protocol::trace_context> trace)
 {
     auto& loop = exchange->loop();
     runtime::call_request request{
-        std::move(id), revision, start.traits, caller_of(exchange->request()), std::move(start.once)};
+        std::move(id), revision, start.traits, caller_of(exchange->request()), std::move(start.once), std::move(trace)};
     if (settings_.answer == answer_form::json) {
         if (request.once)
             return exchange->respond(
@@ -520,6 +552,7 @@ void streamable_http::run_call(
                     protocol::error_response(id, {code::invalid_params, key_refusal(begun.error()), {}}));
             if (!begun)
                 return refuse_begin(*exchange, begun.error());
+            note_stream(*exchange, *begun->following);
             // The tool runs to its first wait before the connection writes, so that the head, the priming event and
             // what it has said by then leave in one write.
             auto const sink = std::make_shared<sse_sink>(std::move(exchange), begun->following);
@@ -534,6 +567,7 @@ void streamable_http::run_call(
 
 void streamable_http::initialize(exchange_ptr exchange, protocol::message const& message)
 {
+    trace_of(*exchange, message); // for the access log
     auto const* version = message.params ? message.params->if_contains("protocolVersion") : nullptr;
     if (!version || !version->is_string())
         return exchange->respond(
@@ -590,6 +624,7 @@ void streamable_http::open_session(exchange_ptr exchange, std::string id, runtim
 void streamable_http::answer_initialize(
     exchange_ptr exchange, runtime::session_use const& use, std::string id, protocol::revision revision)
 {
+    note_session(*exchange, use);
     auto const session = base::to_string(use.session()->key.id);
     auto response = protocol::result_response(id, service_.initialize_result(revision));
     if (settings_.answer != answer_form::sse)
@@ -615,12 +650,14 @@ void streamable_http::get(exchange_ptr exchange)
     with_session(std::move(exchange), [this](exchange_ptr of, runtime::session_use use) {
         auto& loop = of->loop();
         auto const& request = of->request();
+        trace_of(*of, {}); // for the access log
         runtime::follow_request follow{cursor_of(request), caller_of(request)};
         node_.follow(
             use, loop, follow,
             [of](std::expected<std::shared_ptr<runtime::following>, runtime::follow_refusal> followed) {
                 if (!followed)
                     return refuse_follow(*of, followed.error());
+                note_stream(*of, **followed);
                 auto const sink = std::make_shared<sse_sink>(of, *followed);
                 sink->begin();
                 (*followed)->start(sink);
@@ -632,6 +669,7 @@ void streamable_http::remove(exchange_ptr exchange)
 {
     with_session(std::move(exchange), [this](exchange_ptr of, runtime::session_use use) {
         auto& loop = of->loop();
+        trace_of(*of, {}); // for the access log
         node_.end(use.session(), loop, [of](result<void> ended) {
             if (!ended)
                 return refuse_begin(*of, ended.error());

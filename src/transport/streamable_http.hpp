@@ -16,6 +16,7 @@
 #include "runtime/service.hpp"
 
 #include <memory>
+#include <optional>
 #include <string_view>
 
 namespace belay::transport {
@@ -57,7 +58,7 @@ private:
     void answer_instant(exchange_ptr exchange, runtime::session_use const& use, std::string id, std::string response);
     void run_call(
         exchange_ptr exchange, runtime::session_use const& use, std::string id, protocol::revision revision,
-        runtime::start_call start);
+        runtime::start_call start, std::optional<protocol::trace_context> trace = std::nullopt);
 
     /// Checks the session and version headers that every request but `initialize` has. Answers by itself if they are
     /// not good.

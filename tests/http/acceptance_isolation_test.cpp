@@ -97,9 +97,9 @@ TEST_F(AcceptanceIsolation, AS35_AllowedNames)
 
 TEST_F(AcceptanceIsolation, AS35_DefaultBindIsLoopback)
 {
-    EXPECT_TRUE(app::settings().http.listen.starts_with("127.0.0.1:"));
+    EXPECT_TRUE(app::settings().http.listen.at(0).starts_with("127.0.0.1:"));
     app::settings open;
-    open.http.listen = "0.0.0.0:0";
+    open.http.listen = {"0.0.0.0:0"};
     auto const refused = app::complete(open);
     ASSERT_FALSE(refused);
     EXPECT_NE(refused.error().find("--allow-host"), std::string::npos) << refused.error();

@@ -172,7 +172,7 @@ std::string utility_arguments(std::string const& prefix, double seconds, int int
 
 Server::Server()
 {
-    settings_.http.listen = "127.0.0.1:0";
+    settings_.http.listen = {"127.0.0.1:0"};
     settings_.threads = 1;
     settings_.runtime.limits.event_age = base::duration::zero(); // complete() makes it the idle timeout
     app::add_reference_tools(server_);
@@ -196,7 +196,7 @@ void Server::start()
 {
     auto const completed = app::complete(settings_);
     ASSERT_TRUE(completed) << completed.error();
-    host_ = std::make_unique<app::host>(server_.core(), settings_, clock_, random_, base::logger());
+    host_ = std::make_unique<app::host>(server_.core(), settings_, clock_, random_, log_);
     host_->start();
     port_ = host_->port();
 }

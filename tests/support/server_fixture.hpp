@@ -143,6 +143,7 @@ protected:
     base::manual_clock clock_;
     app::settings settings_;
     belay::server server_{"acceptance", "1.0"};
+    base::logger log_; ///< of the server; silent unless a test sets one before start()
     /// Off for tests that put events into the store behind the server's back.
     bool checks_balance_ = true;
 

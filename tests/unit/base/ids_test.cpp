@@ -97,7 +97,7 @@ TEST(Id128, HasALogNameThatIsNotPartOfIt)
     for (int i = 0; i < 1000; ++i) {
         auto const id = make_id128(random);
         auto const name = log_name(id);
-        ASSERT_EQ(name.size(), 8u);
+        ASSERT_EQ(name.size(), 12u);
         ASSERT_EQ(name.find_first_not_of("0123456789abcdef"), std::string::npos);
         ASSERT_EQ(name, log_name(id));
         names.insert(name);

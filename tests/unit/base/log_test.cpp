@@ -87,6 +87,39 @@ TEST(StderrLogger, WritesOneLinePerMessage)
     EXPECT_EQ(line.find('\r'), std::string::npos) << line;
 }
 
+TEST(StderrLogger, WritesFieldsBesideTheText)
+{
+    auto const written = [](log_format format) {
+        testing::internal::CaptureStderr();
+        stderr_logger(log_level::info, format)
+            .with("node", "n1")
+            .log_fields(
+                log_level::info, "session opened",
+                {{"session", "ab12"}, {"odd", "a \"b\"\nc"}, {"none", ""}, {"n", -5}});
+        return testing::internal::GetCapturedStderr();
+    };
+    auto const text = written(log_format::text);
+    EXPECT_TRUE(text.ends_with("session opened node=n1 session=ab12 odd=\"a \\\"b\\\"\\u000ac\" none=\"\" n=-5\n"))
+        << text;
+    auto const json = written(log_format::json);
+    EXPECT_TRUE(json.ends_with(
+        R"("message":"session opened","node":"n1","session":"ab12","odd":"a \"b\"\u000ac","none":"","n":-5})"
+        "\n"))
+        << json;
+}
+
+TEST(Logger, TellsAPlainFunctionItsFieldsInTheText)
+{
+    std::vector<std::string> got;
+    logger const log(log_level::info, [&](log_level, std::string_view text) { got.emplace_back(text); });
+    log.info("plain");
+    log.with("node", "n1").info("more {}", 1);
+    log.log_fields(log_level::info, "fields", {{"a", "b"}});
+    log.log_fields(log_level::debug, "below", {{"a", "b"}});
+    log.at(log_level::debug).debug("now");
+    EXPECT_EQ(got, (std::vector<std::string>{"plain", "more 1 node=n1", "fields a=b", "now"}));
+}
+
 TEST(StderrLogger, KeepsTheLinesOfSeveralThreadsWhole)
 {
     testing::internal::CaptureStderr();

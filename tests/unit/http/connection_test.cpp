@@ -872,6 +872,50 @@ TEST_F(ConnectionTest, HandlesARequestThatWaitedBehindAStream)
 
 // --- Records ---------------------------------------------------------------------------------------------
 
+TEST_F(ConnectionTest, ReportsWhatWasNoted)
+{
+    std::vector<std::string> records;
+    settings_.on_exchange_end = [&](access_record const& r) {
+        std::lock_guard const lock(mutex_);
+        auto& text = records.emplace_back();
+        for (auto const& [name, value] : r.notes)
+            text += std::string(name) + "=" + value + " ";
+    };
+    settings_.takes_notes = true;
+    on_request_ = [&](exchange_ptr e) {
+        EXPECT_TRUE(e->takes_notes());
+        if (e->request().path() == "/a") {
+            e->note("who", "me");
+            e->note("what", "x");
+            e->note("who", "you");
+        }
+        respond_text(*e, 200, "x");
+        EXPECT_FALSE(e->takes_notes());
+        e->note("late", "x");
+    };
+    start();
+    auto peer = connect();
+    peer.ask(get("/a"));
+    peer.ask(get("/b"));
+    barrier();
+    EXPECT_EQ(records, (std::vector<std::string>{"who=you what=x ", ""}));
+}
+
+TEST_F(ConnectionTest, TakesNoNotesUnlessSomebodyWantsThem)
+{
+    std::size_t notes = 0;
+    settings_.on_exchange_end = [&](access_record const& r) { notes += r.notes.size(); };
+    on_request_ = [&](exchange_ptr e) {
+        EXPECT_FALSE(e->takes_notes());
+        e->note("who", "me");
+        respond_text(*e, 200, "x");
+    };
+    start();
+    connect().ask(get("/"));
+    barrier();
+    EXPECT_EQ(notes, 0u);
+}
+
 TEST_F(ConnectionTest, ReportsEachExchangeOnce)
 {
     std::vector<std::string> records;

@@ -38,6 +38,12 @@ public:
         int const on = 1;
         ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     }
+    struct unix_socket {};
+    explicit client(unix_socket) : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0))
+    {
+        timeval const patience{20, 0};
+        ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    }
     client(client&& other) noexcept : fd_(std::exchange(other.fd_, -1)), kept_(std::move(other.kept_)) {}
     client& operator=(client&&) = delete;
     ~client() { close(); }
@@ -45,6 +51,10 @@ public:
     void connect(boost::asio::ip::tcp::endpoint const& to)
     {
         ASSERT_EQ(::connect(fd_, to.data(), static_cast<socklen_t>(to.size())), 0) << std::strerror(errno);
+    }
+    void connect_to(sockaddr const* to, socklen_t size)
+    {
+        ASSERT_EQ(::connect(fd_, to, size), 0) << std::strerror(errno);
     }
     void close()
     {
@@ -176,7 +186,7 @@ class Loopback : public testing::Test, public handler {
 protected:
     using exchange_ptr = std::shared_ptr<exchange>;
 
-    Loopback() { settings_.listen = "127.0.0.1:0"; }
+    Loopback() { settings_.listen = {"127.0.0.1:0"}; }
 
     ~Loopback() override { stop(); }
 

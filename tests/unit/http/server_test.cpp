@@ -24,12 +24,12 @@ using ServerTest = Loopback;
 TEST(ParseListen, UnderstandsAddressesAndPorts)
 {
     using boost::asio::ip::make_address;
-    EXPECT_EQ(parse_listen("127.0.0.1:3000")->address(), make_address("127.0.0.1"));
-    EXPECT_EQ(parse_listen("127.0.0.1:3000")->port(), 3000);
-    EXPECT_EQ(parse_listen("[::1]:0")->address(), make_address("::1"));
-    EXPECT_EQ(parse_listen("localhost:1")->address(), make_address("127.0.0.1"));
-    EXPECT_TRUE(parse_listen(":80")->address().is_unspecified());
-    EXPECT_TRUE(parse_listen("0.0.0.0:80")->address().is_unspecified());
+    EXPECT_EQ(parse_listen("127.0.0.1:3000")->endpoint.address(), make_address("127.0.0.1"));
+    EXPECT_EQ(parse_listen("127.0.0.1:3000")->endpoint.port(), 3000);
+    EXPECT_EQ(parse_listen("[::1]:0")->endpoint.address(), make_address("::1"));
+    EXPECT_EQ(parse_listen("localhost:1")->endpoint.address(), make_address("127.0.0.1"));
+    EXPECT_TRUE(parse_listen(":80")->endpoint.address().is_unspecified());
+    EXPECT_TRUE(parse_listen("0.0.0.0:80")->endpoint.address().is_unspecified());
 }
 
 TEST(ParseListen, SaysWhatIsWrong)
@@ -43,7 +43,7 @@ TEST(ParseListen, SaysWhatIsWrong)
 
 TEST_F(ServerTest, ListensOnIpv6)
 {
-    settings_.listen = "[::1]:0";
+    settings_.listen = {"[::1]:0"};
     try {
         start();
     } catch (std::runtime_error const& error) {
@@ -51,7 +51,7 @@ TEST_F(ServerTest, ListensOnIpv6)
             GTEST_SKIP() << "this machine has no IPv6";
         throw;
     }
-    EXPECT_TRUE(server_->is_loopback());
+    EXPECT_TRUE(server_->local_endpoint().address().is_loopback());
     EXPECT_NE(server_->local_endpoint().port(), 0);
     int const fd = ::socket(AF_INET6, SOCK_STREAM, 0);
     auto const to = server_->local_endpoint();
@@ -67,7 +67,7 @@ TEST_F(ServerTest, RefusesAPortThatIsTaken)
 {
     start(2);
     auto other = settings_;
-    other.listen = "127.0.0.1:" + std::to_string(server_->local_endpoint().port());
+    other.listen = {"127.0.0.1:" + std::to_string(server_->local_endpoint().port())};
     base::io_loop loop(clock_);
     try {
         server const second({&loop}, other, *this, {});
@@ -81,9 +81,9 @@ TEST_F(ServerTest, RefusesAPortThatIsTaken)
 TEST_F(ServerTest, RefusesABadAddress)
 {
     base::io_loop loop(clock_);
-    settings_.listen = "nowhere";
+    settings_.listen = {"nowhere"};
     EXPECT_THROW(server({&loop}, settings_, *this, {}), std::runtime_error);
-    settings_.listen = "192.0.2.1:0";
+    settings_.listen = {"192.0.2.1:0"};
     EXPECT_THROW(server({&loop}, settings_, *this, {}), std::runtime_error);
 }
 

@@ -1,0 +1,94 @@
+// Ways to answer a request that the parts of a server share.
+#pragma once
+
+#include "protocol/message.hpp"
+#include "runtime/service.hpp"
+#include "server/pages.hpp"
+#include "server/registry.hpp"
+#include "json/serialize.hpp"
+
+#include <belay/schema.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace belay::detail {
+
+[[nodiscard]] inline std::string_view view(json::string const& text) noexcept
+{
+    return {text.data(), text.size()};
+}
+
+[[nodiscard]] inline runtime::outcome refuse(runtime::incoming const& request, protocol::rpc_error error)
+{
+    return runtime::instant_answer{protocol::error_response(request.message.id, error)};
+}
+
+[[nodiscard]] inline runtime::outcome give(runtime::incoming const& request, std::string_view result)
+{
+    return runtime::instant_answer{protocol::result_response(request.message.id, result)};
+}
+
+/// A member of the params that must be a string; null if it is not.
+[[nodiscard]] inline json::string const* text_param(runtime::incoming const& request, std::string_view name)
+{
+    auto const* value = request.message.params ? request.message.params->if_contains(name) : nullptr;
+    return value ? value->if_string() : nullptr;
+}
+
+/// One page of a list: `{"<member>":[…],"nextCursor":"…"}`.
+template<class T>
+[[nodiscard]] runtime::outcome
+list_page(runtime::incoming const& request, std::string_view member, registry<T> const& things, std::size_t page_size)
+{
+    auto const snapshot = things.now();
+    auto const& all = snapshot->in_order;
+    std::size_t from = 0;
+    if (auto const* given = request.message.params ? request.message.params->if_contains("cursor") : nullptr) {
+        auto const* text = given->if_string();
+        auto const at = text ? parse_cursor(member, view(*text)) : std::nullopt;
+        if (!at)
+            return refuse(request, {protocol::code::invalid_params, "Invalid cursor: it is not from this list", {}});
+        // Where it was, unless something before it came or went.
+        auto const is_there = [&](std::size_t index) {
+            return index > 0 && index <= all.size() && all[index - 1]->as.key == at->after;
+        };
+        from = std::min(at->index, all.size());
+        if (!is_there(from))
+            for (std::size_t i = 1; i <= all.size(); ++i)
+                if (is_there(i))
+                    from = i;
+    }
+    auto const end = page_size == 0 ? all.size() : std::min(all.size(), from + page_size);
+    std::string out = "{\"";
+    out += member;
+    out += "\":[";
+    for (auto i = from; i < end; ++i) {
+        if (i > from)
+            out += ',';
+        out += all[i]->as.texts[static_cast<std::size_t>(request.revision)];
+    }
+    out += ']';
+    if (end < all.size()) {
+        out += ",\"nextCursor\":\"";
+        out += to_cursor(member, {end, all[end - 1]->as.key});
+        out += '"';
+    }
+    out += '}';
+    return give(request, out);
+}
+
+/// The texts of a listed thing for all revisions.
+template<class F>
+[[nodiscard]] std::vector<std::string> texts_by_revision(F const& append)
+{
+    std::vector<std::string> texts;
+    for (int i = 0; i <= static_cast<int>(protocol::newest_revision); ++i) {
+        std::string text;
+        append(text, static_cast<protocol::revision>(i));
+        texts.push_back(std::move(text));
+    }
+    return texts;
+}
+
+}

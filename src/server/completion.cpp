@@ -1,0 +1,102 @@
+#include "server/completion.hpp"
+
+#include "runtime/node.hpp"
+#include "server/answers.hpp"
+#include "server/render.hpp"
+
+#include <algorithm>
+
+namespace belay::detail {
+
+namespace {
+
+constexpr std::size_t most_values = 100; // the protocol's limit
+
+}
+
+completer one_of(std::vector<std::string> values)
+{
+    return [values = std::move(values)](std::string_view typed, json::object const&) {
+        std::vector<std::string> fitting;
+        for (auto const& each : values)
+            if (each.starts_with(typed))
+                fitting.push_back(each);
+        return fitting;
+    };
+}
+
+runtime::outcome
+complete(runtime::incoming const& request, prompt_catalogue const& prompts, resource_catalogue const& resources)
+{
+    auto const bad
+        = [&](std::string text) { return refuse(request, {protocol::code::invalid_params, std::move(text), {}}); };
+    auto const member = [](json::object const* in, std::string_view name) -> json::object const* {
+        auto const* value = in ? in->if_contains(name) : nullptr;
+        return value ? value->if_object() : nullptr;
+    };
+    auto const text = [](json::object const* in, std::string_view name) -> json::string const* {
+        auto const* value = in ? in->if_contains(name) : nullptr;
+        return value ? value->if_string() : nullptr;
+    };
+    auto const* ref = member(request.message.params, "ref");
+    auto const* argument = member(request.message.params, "argument");
+    auto const* type = text(ref, "type");
+    auto const* name = text(argument, "name");
+    auto const* value = text(argument, "value");
+    if (!type || !name || !value)
+        return bad("params needs ref {type, name or uri} and argument {name, value}");
+
+    // Kept while the completer runs, whatever is removed meanwhile.
+    std::shared_ptr<void const> keep;
+    std::vector<std::pair<std::string, completer>> const* completers = nullptr;
+    if (view(*type) == "ref/prompt") {
+        auto const* key = text(ref, "name");
+        if (auto const what = key ? prompts.find(view(*key)) : nullptr) {
+            completers = &what->completers;
+            keep = what;
+        }
+    } else if (view(*type) == "ref/resource") {
+        auto const* key = text(ref, "uri");
+        if (auto const what = key ? resources.template_of(view(*key)) : nullptr) {
+            completers = &what->completers;
+            keep = what;
+        }
+    } else {
+        return bad("params.ref.type must be ref/prompt or ref/resource");
+    }
+    if (!completers)
+        return bad("params.ref names no prompt or resource template of this server");
+
+    std::vector<std::string> values;
+    auto const found = std::ranges::find(*completers, view(*name), [](auto const& each) { return each.first; });
+    if (found != completers->end()) {
+        static json::object const nothing;
+        auto const* context = member(request.message.params, "context");
+        auto const* others = member(context, "arguments");
+        try {
+            values = found->second(view(*value), others ? *others : nothing);
+        } catch (...) {
+            return refuse(
+                request,
+                read_failure(
+                    request.node.log(), "completion of " + found->first,
+                    {protocol::code::invalid_params, "There is nothing to complete", {}}));
+        }
+    }
+    auto const total = values.size();
+    bool const has_more = total > most_values;
+    if (has_more)
+        values.resize(most_values);
+    std::string out = R"({"completion":{"values":[)";
+    for (auto const& each : values) {
+        if (out.back() != '[')
+            out += ',';
+        json_text::append_json_string(out, each);
+    }
+    out += R"(],"total":)";
+    json_text::append_json_number(out, static_cast<std::uint64_t>(total));
+    out += has_more ? R"(,"hasMore":true}})" : R"(,"hasMore":false}})";
+    return give(request, out);
+}
+
+}

@@ -1,0 +1,16 @@
+// completion/complete: values for an argument of a prompt or a variable of a resource template.
+#pragma once
+
+#include "runtime/service.hpp"
+#include "server/prompts.hpp"
+#include "server/resources.hpp"
+
+namespace belay::detail {
+
+[[nodiscard]] runtime::outcome
+complete(runtime::incoming const& request, prompt_catalogue const& prompts, resource_catalogue const& resources);
+
+/// A completer that offers those of the values that begin with what was typed.
+[[nodiscard]] completer one_of(std::vector<std::string> values);
+
+}

@@ -1,0 +1,158 @@
+// Content blocks, and what older clients get in the place of blocks they do not know.
+#include "server/content.hpp"
+
+#include "json/serialize.hpp"
+
+#include <array>
+
+namespace belay::content {
+
+namespace {
+
+std::string base64(std::string_view bytes)
+{
+    static constexpr char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string out;
+    out.reserve((bytes.size() + 2) / 3 * 4);
+    for (std::size_t i = 0; i < bytes.size(); i += 3) {
+        auto const left = bytes.size() - i;
+        auto const at = [&](std::size_t place) -> unsigned {
+            return place < left ? static_cast<unsigned char>(bytes[i + place]) : 0;
+        };
+        auto const group = at(0) << 16 | at(1) << 8 | at(2);
+        out += alphabet[group >> 18];
+        out += alphabet[group >> 12 & 63];
+        out += left > 1 ? alphabet[group >> 6 & 63] : '=';
+        out += left > 2 ? alphabet[group & 63] : '=';
+    }
+    return out;
+}
+
+json::object media(std::string_view type, blob const& data, std::string_view mime)
+{
+    json::object block;
+    block["type"] = type;
+    block["data"] = base64(data.bytes);
+    block["mimeType"] = mime;
+    return block;
+}
+
+json::object embed(json::object resource)
+{
+    json::object block;
+    block["type"] = "resource";
+    block["resource"] = std::move(resource);
+    return block;
+}
+
+}
+
+json::object text(std::string_view text)
+{
+    json::object block;
+    block["type"] = "text";
+    block["text"] = text;
+    return block;
+}
+
+json::object image(blob const& data, std::string_view mime)
+{
+    return media("image", data, mime);
+}
+
+json::object audio(blob const& data, std::string_view mime)
+{
+    return media("audio", data, mime);
+}
+
+json::object embedded(std::string_view uri, std::string_view mime, std::string_view text)
+{
+    return embed(detail::contents_part(uri, {{}, std::string(mime), std::string(text), {}}, {}));
+}
+
+json::object embedded(std::string_view uri, std::string_view mime, blob const& data)
+{
+    return embed(detail::contents_part(uri, {{}, std::string(mime), {}, data}, {}));
+}
+
+json::object link(std::string_view uri, std::string_view name, std::string_view mime, std::string_view description)
+{
+    json::object block;
+    block["type"] = "resource_link";
+    block["uri"] = uri;
+    block["name"] = name;
+    if (!description.empty())
+        block["description"] = description;
+    if (!mime.empty())
+        block["mimeType"] = mime;
+    return block;
+}
+
+json::object annotated(json::object block, annotations const& notes)
+{
+    block["annotations"] = detail::annotations_object(notes);
+    return block;
+}
+
+}
+
+namespace belay::detail {
+
+json::object annotations_object(belay::annotations const& notes)
+{
+    json::object object;
+    if (notes.for_user || notes.for_assistant) {
+        auto& audience = object["audience"].emplace_array();
+        if (notes.for_user)
+            audience.emplace_back("user");
+        if (notes.for_assistant)
+            audience.emplace_back("assistant");
+    }
+    if (notes.priority)
+        object["priority"] = *notes.priority;
+    if (!notes.last_modified.empty())
+        object["lastModified"] = notes.last_modified;
+    return object;
+}
+
+json::object contents_part(std::string_view uri, resource_part const& part, std::string_view default_mime)
+{
+    json::object object;
+    object["uri"] = part.uri.empty() ? uri : std::string_view(part.uri);
+    if (auto const mime = part.mime.empty() ? default_mime : std::string_view(part.mime); !mime.empty())
+        object["mimeType"] = mime;
+    if (part.data)
+        object["blob"] = content::base64(part.data->bytes);
+    else
+        object["text"] = part.text;
+    return object;
+}
+
+resource_contents json_contents(json::value const& value)
+{
+    return {{{{}, "application/json", json_text::to_json(value), {}}}};
+}
+
+json::object block_for(json::object block, protocol::revision revision)
+{
+    using enum protocol::revision;
+    auto const* type = block.if_contains("type");
+    if (!type || !type->is_string())
+        return block;
+    auto const text_of = [&](std::string_view name) -> std::string {
+        auto const* value = block.if_contains(name);
+        return value && value->is_string() ? std::string(value->get_string()) : std::string();
+    };
+    if (type->get_string() == "audio" && revision < r2025_03_26)
+        return content::text("[audio, " + text_of("mimeType") + "]");
+    if (type->get_string() == "resource_link" && revision < r2025_06_18)
+        return content::text(text_of("name") + ": " + text_of("uri"));
+    if (revision < r2025_06_18) {
+        block.erase("_meta");
+        if (auto* notes = block.if_contains("annotations"); notes && notes->is_object())
+            notes->get_object().erase("lastModified");
+    }
+    return block;
+}
+
+}

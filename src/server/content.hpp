@@ -1,0 +1,20 @@
+// The inside of content.hpp: blocks for a revision, parts of resources.
+#pragma once
+
+#include "protocol/revision.hpp"
+
+#include <belay/content.hpp>
+#include <belay/resource.hpp>
+
+namespace belay::detail {
+
+/// The block as a client of that revision knows it.
+[[nodiscard]] json::object block_for(json::object block, protocol::revision revision);
+
+[[nodiscard]] json::object annotations_object(belay::annotations const& notes);
+
+/// One of the `contents` of a resource.
+[[nodiscard]] json::object
+contents_part(std::string_view uri, resource_part const& part, std::string_view default_mime);
+
+}

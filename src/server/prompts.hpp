@@ -1,0 +1,32 @@
+// The prompts of a server: listing and getting them.
+#pragma once
+
+#include "runtime/service.hpp"
+#include "server/registry.hpp"
+
+#include <belay/prompt.hpp>
+
+namespace belay::detail {
+
+class prompt_catalogue {
+public:
+    /// Throws std::invalid_argument for a bad or repeated name.
+    void check(prompt_definition const& fresh) const;
+    void add(std::shared_ptr<prompt_definition const> fresh);
+    [[nodiscard]] bool remove(std::string_view name) { return prompts_.remove(name); }
+    [[nodiscard]] bool is_empty() const { return prompts_.now()->in_order.empty(); }
+    [[nodiscard]] bool has_completers() const;
+    [[nodiscard]] std::shared_ptr<prompt_definition const> find(std::string_view name) const
+    {
+        return prompts_.now()->find(name);
+    }
+
+    [[nodiscard]] runtime::outcome list(runtime::incoming const& request, std::size_t page_size) const;
+    [[nodiscard]] runtime::outcome get(runtime::incoming const& request) const;
+    [[nodiscard]] bool is_instant(protocol::message const& request) const;
+
+private:
+    registry<prompt_definition> prompts_;
+};
+
+}

@@ -1,0 +1,258 @@
+// What a tool asks of its caller's client. A question is an event on the call's stream; its answer comes as a
+// request of its own, on any connection, to any node.
+#include "protocol/message.hpp"
+#include "protocol/names.hpp"
+#include "runtime/node.hpp"
+#include "server/call_state.hpp"
+#include "json/serialize.hpp"
+
+#include <boost/json/parse.hpp>
+
+namespace belay {
+
+namespace {
+
+json::value parsed(std::string const& text)
+{
+    boost::system::error_code error;
+    auto value = json::parse(text, error);
+    return error ? json::value() : value;
+}
+
+std::string text_of(json::object const& in, std::string_view name)
+{
+    auto const* value = in.if_contains(name);
+    return value && value->is_string() ? std::string(value->get_string()) : std::string();
+}
+
+action action_of(json::object const& result)
+{
+    auto const text = text_of(result, "action");
+    if (text == "accept")
+        return action::accepted;
+    return text == "decline" ? action::declined : action::cancelled;
+}
+
+/// The schema as clients of the revision understand it: 2025-06-18 has defaults for booleans only.
+json::object form_for(json::object schema, protocol::revision revision)
+{
+    schema.erase("additionalProperties");
+    auto* properties = schema.if_contains("properties");
+    if (revision >= protocol::revision::r2025_11_25 || !properties || !properties->is_object())
+        return schema;
+    for (auto& each : properties->get_object())
+        if (auto* field = each.value().if_object()) {
+            auto const* type = field->if_contains("type");
+            if (type && type->is_string() && type->get_string() != "boolean")
+                field->erase("default");
+        }
+    return schema;
+}
+
+}
+
+std::string sampled::text() const
+{
+    auto const text_in = [](json::value const& block) -> std::string {
+        return block.is_object() ? text_of(block.get_object(), "text") : std::string();
+    };
+    if (!content.is_array())
+        return text_in(content);
+    std::string all;
+    for (auto const& each : content.get_array())
+        all += text_in(each);
+    return all;
+}
+
+bool call::can_ask() const
+{
+    return state_->client_has("elicitation") && state_->revision() >= protocol::revision::r2025_06_18;
+}
+
+bool call::can_ask_by_url() const
+{
+    return can_ask() && state_->client_has("elicitation/url") && state_->revision() >= protocol::revision::r2025_11_25;
+}
+
+bool call::can_sample() const
+{
+    return state_->client_has("sampling");
+}
+
+bool call::has_roots() const
+{
+    return state_->client_has("roots");
+}
+
+task<answer<json::object>>
+call::ask(std::string key, std::string text, json::object schema, std::optional<std::chrono::nanoseconds> limit)
+{
+    if (!can_ask())
+        throw tool_error("This tool has a question, and the client cannot show forms (elicitation).");
+    json::object params;
+    if (state_->revision() >= protocol::revision::r2025_11_25)
+        params["mode"] = "form";
+    params["message"] = std::move(text);
+    params["requestedSchema"] = form_for(std::move(schema), state_->revision());
+    auto const result = co_await state_->ask(protocol::method::elicit, json_text::to_json(params), key, limit);
+    auto const what = action_of(result);
+    std::optional<json::object> values;
+    if (what == action::accepted) {
+        auto const* content = result.if_contains("content");
+        values = content && content->is_object() ? content->get_object() : json::object();
+    }
+    co_return answer<json::object>(what, std::move(values));
+}
+
+task<action> call::ask_by_url(
+    std::string key, std::string text, std::string url, std::string id, std::optional<std::chrono::nanoseconds> limit)
+{
+    if (!can_ask_by_url())
+        throw tool_error("This tool needs a page to be opened, and the client cannot do that: " + url);
+    json::object params;
+    params["mode"] = "url";
+    params["message"] = std::move(text);
+    params["url"] = std::move(url);
+    params["elicitationId"] = std::move(id);
+    auto const result = co_await state_->ask(protocol::method::elicit, json_text::to_json(params), key, limit);
+    co_return action_of(result);
+}
+
+void call::url_is_done(std::string const& id)
+{
+    std::string params = "{\"elicitationId\":";
+    json_text::append_json_string(params, id);
+    params += '}';
+    state_->notify_session(protocol::notification(protocol::method::elicitation_complete, params));
+}
+
+task<sampled> call::sample(sampling_request request, std::optional<std::chrono::nanoseconds> limit)
+{
+    if (!can_sample())
+        throw tool_error("This tool needs a model, and the client offers none (sampling).");
+    if (!request.tools.empty() && !state_->client_has("sampling/tools"))
+        throw tool_error("This tool needs a model that can use tools, and the client offers none (sampling.tools).");
+    json::object params;
+    auto& messages = params["messages"].emplace_array();
+    for (auto& each : request.messages) {
+        json::object message;
+        message["role"] = each.from == role::user ? "user" : "assistant";
+        message["content"] = std::move(each.content);
+        messages.push_back(std::move(message));
+    }
+    params["maxTokens"] = request.max_tokens;
+    if (!request.system_prompt.empty())
+        params["systemPrompt"] = request.system_prompt;
+    if (request.temperature)
+        params["temperature"] = *request.temperature;
+    if (!request.stop_sequences.empty()) {
+        auto& stops = params["stopSequences"].emplace_array();
+        for (auto const& each : request.stop_sequences)
+            stops.emplace_back(each);
+    }
+    if (!request.model_preferences.empty())
+        params["modelPreferences"] = std::move(request.model_preferences);
+    if (!request.include_context.empty())
+        params["includeContext"] = request.include_context;
+    if (!request.metadata.empty())
+        params["metadata"] = std::move(request.metadata);
+    if (!request.tools.empty())
+        params["tools"] = std::move(request.tools);
+    if (!request.tool_choice.empty())
+        params["toolChoice"].emplace_object()["mode"] = request.tool_choice;
+    auto const result = co_await state_->ask(protocol::method::sample, json_text::to_json(params), {}, limit);
+    sampled got;
+    got.from = text_of(result, "role") == "user" ? role::user : role::assistant;
+    if (auto const* content = result.if_contains("content"))
+        got.content = *content;
+    got.model = text_of(result, "model");
+    got.stop_reason = text_of(result, "stopReason");
+    co_return got;
+}
+
+task<sampled> call::sample(std::string prompt, int max_tokens)
+{
+    sampling_request request;
+    request.messages.push_back({role::user, content::text(prompt)});
+    request.max_tokens = max_tokens;
+    return sample(std::move(request), std::nullopt);
+}
+
+task<std::vector<root>> call::roots()
+{
+    if (!has_roots())
+        throw tool_error("This tool needs to know the client's roots, and the client has none.");
+    auto const result = co_await state_->ask(protocol::method::roots_list, {}, {}, std::nullopt);
+    std::vector<root> all;
+    if (auto const* list = result.if_contains("roots"); list && list->is_array())
+        for (auto const& each : list->get_array())
+            if (each.is_object())
+                all.push_back({text_of(each.get_object(), "uri"), text_of(each.get_object(), "name")});
+    co_return all;
+}
+
+task<void> call::ping()
+{
+    co_await state_->ask(protocol::method::ping, {}, {}, std::nullopt);
+}
+
+}
+
+namespace belay::detail {
+
+bool call_state::client_has(std::string_view capability) const
+{
+    auto const record = on_->session().current_record();
+    auto const all = parsed(record->client_capabilities);
+    json::value const* at = &all;
+    for (auto rest = capability; !rest.empty();) {
+        auto const slash = std::min(rest.find('/'), rest.size());
+        auto const* object = at->if_object();
+        at = object ? object->if_contains(rest.substr(0, slash)) : nullptr;
+        if (!at)
+            return false;
+        rest.remove_prefix(std::min(slash + 1, rest.size()));
+    }
+    return true;
+}
+
+task<json::object> call_state::ask(
+    std::string_view method, std::string params, std::string key, std::optional<std::chrono::nanoseconds> limit)
+{
+    throw_if_ended();
+    if (!key.empty() && !asked_.insert(key).second)
+        throw std::logic_error("a call asked twice under the key " + key);
+    result<std::string> outcome = failure(errc::timed_out);
+    auto const number = on_->ask(method, params, [weak = weak_from_this(), &outcome](result<std::string> given) {
+        // The frame that `outcome` lives in waits for this, unless it is gone; then so is the state.
+        if (auto const self = weak.lock(); self && self->suspended_) {
+            outcome = std::move(given);
+            self->resume();
+        }
+    });
+    base::timer timer(on_->loop().timers(), [this] { resume(); });
+    if (limit)
+        timer.after(*limit);
+    co_await suspend();
+    timer.cancel();
+    throw_if_ended();
+    if (!outcome && outcome.error() == errc::timed_out) {
+        on_->withdraw(number);
+        throw client_error(protocol::code::server_error, "The client did not answer in time.");
+    }
+    if (!outcome)
+        throw client_error(protocol::code::server_error, "The client could not be asked: " + outcome.error().message());
+    auto const response = parsed(*outcome);
+    auto const* whole = response.if_object();
+    if (auto const* error = whole ? whole->if_contains("error") : nullptr) {
+        auto const* object = error->if_object();
+        auto const* code = object ? object->if_contains("code") : nullptr;
+        throw client_error(
+            code && code->is_int64() ? static_cast<int>(code->get_int64()) : protocol::code::server_error,
+            object ? text_of(*object, "message") : std::string("The client answered with an error."));
+    }
+    auto const* got = whole ? whole->if_contains("result") : nullptr;
+    co_return got && got->is_object() ? got->get_object() : json::object();
+}
+
+}

@@ -1,0 +1,228 @@
+#include "server/resources.hpp"
+
+#include "protocol/names.hpp"
+#include "runtime/node.hpp"
+#include "server/answers.hpp"
+#include "server/call_state.hpp"
+#include "server/content.hpp"
+#include "server/render.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace belay::detail {
+
+namespace {
+
+bool has_scheme(std::string_view uri)
+{
+    auto const colon = uri.find(':');
+    return colon != std::string_view::npos && colon > 0 && uri.size() > colon + 1
+        && std::ranges::none_of(uri, [](char c) { return static_cast<unsigned char>(c) <= 0x20 || c == 0x7f; });
+}
+
+protocol::rpc_error unknown(std::string_view uri)
+{
+    std::string data = "{\"uri\":";
+    json_text::append_json_string(data, uri);
+    data += '}';
+    return {protocol::code::resource_not_found, "Resource not found", std::move(data)};
+}
+
+void append_resource(std::string& out, resource_definition const& what, protocol::revision revision)
+{
+    json::object object;
+    object[what.is_template ? "uriTemplate" : "uri"] = what.uri;
+    object["name"] = what.name.empty() ? what.uri : what.name;
+    if (!what.title.empty() && revision >= protocol::revision::r2025_06_18)
+        object["title"] = what.title;
+    if (!what.description.empty())
+        object["description"] = what.description;
+    if (!what.mime.empty())
+        object["mimeType"] = what.mime;
+    if (what.size && revision >= protocol::revision::r2025_03_26)
+        object["size"] = *what.size;
+    if (what.notes) {
+        auto notes = annotations_object(*what.notes);
+        if (revision < protocol::revision::r2025_06_18)
+            notes.erase("lastModified");
+        object["annotations"] = std::move(notes);
+    }
+    add_looks(object, what.icons, what.meta, revision);
+    json_text::append_json(out, object);
+}
+
+std::string render_contents(resource_contents const& contents, std::string_view uri, std::string_view mime)
+{
+    json::array parts;
+    for (auto const& each : contents.parts)
+        parts.push_back(contents_part(uri, each, mime));
+    std::string out = "{\"contents\":";
+    json_text::append_json(out, parts);
+    out += '}';
+    return out;
+}
+
+}
+
+void resource_catalogue::check(resource_definition const& fresh) const
+{
+    if (!has_scheme(fresh.uri))
+        throw std::invalid_argument(
+            "resource \"" + fresh.uri + "\": a URI has a scheme and no blanks, as in notes://today");
+    if (fresh.is_template) {
+        auto const variables = uri_template(fresh.uri).variables();
+        if (auto const* properties = fresh.read.schema.if_contains("properties"))
+            for (auto const& [name, schema] : properties->as_object())
+                if (std::ranges::find(variables, view(json::string(name))) == variables.end())
+                    throw std::invalid_argument(
+                        "resource \"" + fresh.uri + "\" has no {" + std::string(name) + "}, which its function wants");
+    }
+    if ((fresh.is_template ? templates_ : resources_).now()->find(fresh.uri))
+        throw std::invalid_argument("resource " + fresh.uri + " is registered twice");
+}
+
+void resource_catalogue::add(std::shared_ptr<resource_definition const> fresh)
+{
+    if (fresh->is_template)
+        (void)patterns_.add(std::make_shared<uri_template const>(fresh->uri), {fresh->uri, {}});
+    auto& into = fresh->is_template ? templates_ : resources_;
+    listed as{fresh->uri, texts_by_revision([&](std::string& out, protocol::revision revision) {
+                  append_resource(out, *fresh, revision);
+              })};
+    if (!into.add(fresh, std::move(as)))
+        throw std::invalid_argument("resource " + fresh->uri + " is registered twice");
+}
+
+bool resource_catalogue::remove(std::string_view uri)
+{
+    (void)patterns_.remove(uri);
+    return resources_.remove(uri) || templates_.remove(uri);
+}
+
+bool resource_catalogue::is_empty() const
+{
+    return resources_.now()->in_order.empty() && templates_.now()->in_order.empty();
+}
+
+bool resource_catalogue::has_completers() const
+{
+    return std::ranges::any_of(
+        templates_.now()->in_order, [](auto const& each) { return !each->what->completers.empty(); });
+}
+
+std::shared_ptr<resource_definition const> resource_catalogue::template_of(std::string_view text) const
+{
+    return templates_.now()->find(text);
+}
+
+std::optional<resource_catalogue::found> resource_catalogue::find(std::string_view uri) const
+{
+    if (auto exact = resources_.now()->find(uri))
+        return found{std::move(exact), {}};
+    auto const patterns = patterns_.now();
+    auto const templates = templates_.now();
+    for (auto const& each : templates->in_order)
+        if (auto const pattern = patterns->find(each->as.key))
+            if (auto variables = pattern->match(uri))
+                return found{each->what, std::move(*variables)};
+    return std::nullopt;
+}
+
+runtime::outcome resource_catalogue::list(runtime::incoming const& request, std::size_t page_size) const
+{
+    return list_page(request, "resources", resources_, page_size);
+}
+
+runtime::outcome resource_catalogue::list_templates(runtime::incoming const& request, std::size_t page_size) const
+{
+    return list_page(request, "resourceTemplates", templates_, page_size);
+}
+
+bool resource_catalogue::is_instant(protocol::message const& request) const
+{
+    auto const* uri = request.params ? request.params->if_contains("uri") : nullptr;
+    if (!uri || !uri->is_string())
+        return true;
+    auto const what = find(view(uri->get_string()));
+    return !what || what->what->read.quick;
+}
+
+runtime::outcome resource_catalogue::read(runtime::incoming const& request) const
+{
+    auto const* given = text_param(request, "uri");
+    if (!given)
+        return refuse(request, {protocol::code::invalid_params, "params.uri must be the URI of a resource", {}});
+    std::string uri(view(*given));
+    auto what = find(uri);
+    if (!what)
+        return refuse(request, unknown(uri));
+    auto const failed = [uri, name = "resource " + what->what->uri, &node = request.node] {
+        return read_failure(node.log(), name, unknown(uri));
+    };
+    auto const bad_variables = [&](decode_error const&) { return refuse(request, unknown(uri)); };
+    if (what->what->read.quick) {
+        try {
+            auto const contents = what->what->read.quick(what->variables);
+            if (!contents)
+                return bad_variables(contents.error());
+            return give(request, render_contents(*contents, uri, what->what->mime));
+        } catch (...) {
+            return refuse(request, failed());
+        }
+    }
+    auto work = what->what->read.waiting(what->variables);
+    if (!work)
+        return bad_variables(work.error());
+    runtime::start_call start;
+    start.traits.is_tool_call = false;
+    start.traits.is_retry_safe = true;
+    start.progress_token = progress_token_of(request.message);
+    start.run = [&node = request.node, token = start.progress_token, id = request.message.id, uri, failed,
+                 mime = what->what->mime, work = std::move(*work)](std::shared_ptr<runtime::call> on) mutable {
+        start_work<resource_contents>(
+            node, std::move(on), std::move(token), std::move(work),
+            [id, uri, mime](resource_contents const& contents) {
+                return protocol::result_response(id, render_contents(contents, uri, mime));
+            },
+            [id, failed] { return protocol::error_response(id, failed()); });
+    };
+    return start;
+}
+
+runtime::outcome resource_catalogue::subscribe(runtime::incoming const& request, bool wanted) const
+{
+    auto const* given = text_param(request, "uri");
+    if (!given)
+        return refuse(request, {protocol::code::invalid_params, "params.uri must be the URI of a resource", {}});
+    std::string uri(view(*given));
+    if (wanted && !find(uri))
+        return refuse(request, unknown(uri));
+    auto const limit = request.node.settings().max_subscriptions;
+    auto const record = request.session->current_record();
+    if (wanted && record->subscriptions.size() >= limit
+        && std::ranges::find(record->subscriptions, uri) == record->subscriptions.end())
+        return refuse(
+            request,
+            {protocol::code::invalid_params,
+             "This session has as many subscriptions as it may (" + std::to_string(limit) + "); unsubscribe from some",
+             {}});
+    return runtime::deferred_answer{[&node = request.node, session = request.session, uri = std::move(uri), wanted,
+                                     id = request.message.id](std::move_only_function<void(std::string)> answer) {
+        node.change(
+            session,
+            [uri, wanted](store::session_record& to) {
+                std::erase(to.subscriptions, uri);
+                if (wanted)
+                    to.subscriptions.push_back(uri);
+            },
+            [id, answer = std::move(answer)](result<void> changed) mutable {
+                answer(
+                    changed ? protocol::result_response(id, "{}")
+                            : protocol::error_response(
+                                  id, {protocol::code::internal_error, changed.error().message(), {}}));
+            });
+    }};
+}
+
+}

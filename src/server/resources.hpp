@@ -1,0 +1,42 @@
+// The resources of a server: listing, reading, subscribing.
+#pragma once
+
+#include "runtime/service.hpp"
+#include "server/registry.hpp"
+#include "server/uri_template.hpp"
+
+#include <belay/resource.hpp>
+
+namespace belay::detail {
+
+class resource_catalogue {
+public:
+    /// Throws std::invalid_argument for a bad or repeated URI.
+    void check(resource_definition const& fresh) const;
+    void add(std::shared_ptr<resource_definition const> fresh);
+    [[nodiscard]] bool remove(std::string_view uri);
+    [[nodiscard]] bool is_empty() const;
+    [[nodiscard]] bool has_completers() const;
+
+    [[nodiscard]] runtime::outcome list(runtime::incoming const& request, std::size_t page_size) const;
+    [[nodiscard]] runtime::outcome list_templates(runtime::incoming const& request, std::size_t page_size) const;
+    [[nodiscard]] runtime::outcome read(runtime::incoming const& request) const;
+    /// Whether reading would be answered without a call.
+    [[nodiscard]] bool is_instant(protocol::message const& request) const;
+    [[nodiscard]] runtime::outcome subscribe(runtime::incoming const& request, bool wanted) const;
+    /// The definition of a template, by its text.
+    [[nodiscard]] std::shared_ptr<resource_definition const> template_of(std::string_view text) const;
+
+private:
+    struct found {
+        std::shared_ptr<resource_definition const> what;
+        json::object variables;
+    };
+    [[nodiscard]] std::optional<found> find(std::string_view uri) const;
+
+    registry<resource_definition> resources_;
+    registry<resource_definition> templates_;
+    registry<uri_template> patterns_; // by template
+};
+
+}
