@@ -1,8 +1,10 @@
 // The two official clients behind one face. Everything here is their public API.
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport as StdioV1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js';
+import { CallToolResultSchema, CreateMessageRequestSchema, ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client';
+import { StdioClientTransport as StdioV2 } from '@modelcontextprotocol/client/stdio';
 
 const info = { name: 'belay-client-tests', version: '0' };
 
@@ -32,6 +34,15 @@ export const v1 = {
                 client.request({ method: 'tools/call', params }, CallToolResultSchema, options),
         };
     },
+    /** The client of a program that is started; options as StdioClientTransport has them. */
+    openStdio(options) {
+        const client = new ClientV1(info);
+        return {
+            client,
+            transport: new StdioV1(options),
+            callTool: (params, more) => client.callTool(params, CallToolResultSchema, more),
+        };
+    },
 };
 
 export const v2 = {
@@ -48,6 +59,14 @@ export const v2 = {
             connect: () => client.connect(transport),
             callTool: (params, options) => client.callTool(params, options),
             resume: (params, options) => client.request({ method: 'tools/call', params }, options),
+        };
+    },
+    openStdio(options) {
+        const client = new ClientV2(info);
+        return {
+            client,
+            transport: new StdioV2(options),
+            callTool: (params, more) => client.callTool(params, more),
         };
     },
 };
