@@ -8,19 +8,29 @@ import { StdioClientTransport as StdioV2 } from '@modelcontextprotocol/client/st
 
 const info = { name: 'belay-client-tests', version: '0' };
 
+// What a client can be asked; a client that answers declares them.
+const sampling = 'sampling/createMessage';
+const elicitation = 'elicitation/create';
+const capabilities = { sampling: {}, elicitation: {} };
+
 /**
  * Options of open(): url; wire; sessionId of an earlier page; version, the header a resumed page sends (none without
- * it); offer, the protocol version to initialize with; headers; reconnectionOptions.
+ * it); offer, the protocol version to initialize with; headers; reconnectionOptions; answer(method, params), which
+ * makes the client one that can be asked.
  */
 export const v1 = {
     name: 'v1',
-    open({ url, wire, sessionId, version, offer, headers, reconnectionOptions }) {
+    open({ url, wire, sessionId, version, offer, headers, reconnectionOptions, answer }) {
         // v1 has no setting for the version it offers.
         const rewrite = offer && ((message) => message.method === 'initialize'
             ? { ...message, params: { ...message.params, protocolVersion: offer } } : message);
         const transport = new TransportV1(
             url, { sessionId, requestInit: { headers }, reconnectionOptions, fetch: wire.fetch(rewrite) });
-        const client = new ClientV1(info);
+        const client = new ClientV1(info, answer ? { capabilities } : {});
+        if (answer) {
+            client.setRequestHandler(CreateMessageRequestSchema, ({ params }) => answer(sampling, params));
+            client.setRequestHandler(ElicitRequestSchema, ({ params }) => answer(elicitation, params));
+        }
         return {
             client,
             transport,
@@ -47,12 +57,15 @@ export const v1 = {
 
 export const v2 = {
     name: 'v2',
-    open({ url, wire, sessionId, version, offer, headers, reconnectionOptions }) {
+    open({ url, wire, sessionId, version, offer, headers, reconnectionOptions, answer }) {
         const transport = new TransportV2(url, {
             sessionId, requestInit: { headers }, reconnectionOptions, fetch: wire.fetch(),
             protocolVersion: sessionId ? version : undefined,
         });
-        const client = new ClientV2(info, offer ? { supportedProtocolVersions: [offer] } : {});
+        const client = new ClientV2(
+            info, { ...(offer && { supportedProtocolVersions: [offer] }), ...(answer && { capabilities }) });
+        for (const method of answer ? [sampling, elicitation] : [])
+            client.setRequestHandler(method, ({ params }) => answer(method, params));
         return {
             client,
             transport,
