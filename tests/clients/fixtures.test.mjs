@@ -55,7 +55,7 @@ describe('fixtures', () => {
     /** A call of a session that answers; the questions come with the result. */
     async function ask(name, args, ...given) {
         questions = [];
-        answers = given;
+        answers = [...given];
         const { result, error } = await asked.call(name, args);
         assert.equal(error, undefined, JSON.stringify(error));
         assert.equal(questions.length, given.length);
