@@ -82,3 +82,15 @@ export function checkTypedPriming(exchange) {
     for (const event of [first, ...rest])
         assert.ok(event.data, 'no event with empty data');
 }
+
+/** Bytes that are what the content says they are. */
+export function checkPng({ type, mimeType, data }) {
+    assert.deepEqual([type, mimeType], ['image', 'image/png']);
+    assert.equal(Buffer.from(data, 'base64').toString('latin1', 0, 8), '\x89PNG\r\n\x1a\n');
+}
+
+export function checkAudio({ type, mimeType, data }) {
+    assert.deepEqual([type, mimeType], ['audio', 'audio/wav']);
+    const bytes = Buffer.from(data, 'base64').toString('latin1');
+    assert.deepEqual([bytes.slice(0, 4), bytes.slice(8, 12)], ['RIFF', 'WAVE']);
+}

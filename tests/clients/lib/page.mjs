@@ -5,22 +5,36 @@ import { until } from './until.mjs';
 
 const callTimeout = 25_000;
 
+const isRequest = (message) => message.method !== undefined && message.id !== undefined;
+
 export class Page extends EventEmitter {
     /** Messages in the order the transport handed them over; the list stops when the page dies. */
     seen = [];
     errors = [];
+    /** What the server asked of this page: method and params. */
+    asked = [];
     calls = new Map();
     #face;
     #options;
     #gone = false;
+    /** The call whose event is being handed over. */
+    #reading;
+    /** Whose questions they are, in the order in which the client answers them. */
+    #questions = [];
 
     constructor(adapter, options) {
         super();
         this.setMaxListeners(0);
         this.#options = options;
-        this.#face = adapter.open(options);
+        const answer = options.answer && ((method, params) => this.#answer(method, params));
+        this.#face = adapter.open({ ...options, answer });
         const { transport, client } = this.#face;
-        transport.onmessage = (message) => this.#note(() => this.seen.push(structuredClone(message)));
+        transport.onmessage = (message) => this.#note(() => {
+            this.seen.push(structuredClone(message));
+            if (isRequest(message))
+                this.#hold(this.#reading);
+            this.#reading = undefined;
+        });
         client.onerror = (error) => this.#note(() => this.errors.push(error));
     }
 
@@ -43,6 +57,7 @@ export class Page extends EventEmitter {
         const since = wire.exchanges.length;
         const call = {
             cursor: undefined,
+            questions: 0,
             get exchange() {
                 return wire.exchanges.slice(since).find(({ message }) => message?.method === 'tools/call'
                     && message.params.name === name && JSON.stringify(message.params.arguments) === text);
@@ -65,7 +80,7 @@ export class Page extends EventEmitter {
 
     /** Reads on where an earlier page stopped; gives cursors, so that this page can die too. */
     async follow(key, saved) {
-        const call = { ...saved };
+        const call = { ...saved, questions: 0 };
         this.calls.set(key, call);
         await this.#face.transport.resumeStream(saved.cursor, this.#cursor(call));
         return call;
@@ -85,22 +100,60 @@ export class Page extends EventEmitter {
         return until(this, condition);
     }
 
-    async leave() {
-        this.#gone = true;
-        const kept = {
+    /** Answers a question that an earlier page was asked and kept. */
+    respond(id, result) {
+        return this.#face.transport.send({ jsonrpc: '2.0', id, result });
+    }
+
+    /** What the tab's storage holds now. */
+    keep() {
+        return {
             sessionId: this.sessionId,
             version: this.version,
             calls: Object.fromEntries(
-                [...this.calls].map(([key, { cursor, id, exchange }]) => [key, { cursor, id, exchange }])),
+                [...this.calls].map(
+                    ([key, { cursor, newest, id, exchange }]) => [key, { cursor, newest, id, exchange }])),
         };
+    }
+
+    async leave() {
+        this.#gone = true;
+        const kept = this.keep();
         await this.#face.client.close();
         return kept;
     }
 
     #cursor(call) {
         // The transport reports an event's id and then, before anything else can run, its message: what a page has
-        // kept and what it has seen never differ.
-        return { onresumptiontoken: (id) => this.#note(() => (call.cursor = id)) };
+        // kept and what it has seen never differ. The cursor stays before a question until that is answered.
+        return {
+            onresumptiontoken: (id) => this.#note(() => {
+                this.#reading = call;
+                call.before = call.cursor;
+                call.newest = id;
+                if (call.questions === 0)
+                    call.cursor = id;
+            }),
+        };
+    }
+
+    #hold(call) {
+        this.#questions.push(call);
+        if (!call)
+            return;
+        call.questions += 1;
+        call.cursor = call.before;
+    }
+
+    async #answer(method, params) {
+        const call = this.#questions.shift();
+        this.#note(() => this.asked.push({ method, params }));
+        const result = await this.#options.answer(method, params);
+        this.#note(() => {
+            if (call && (call.questions -= 1) === 0)
+                call.cursor = call.newest;
+        });
+        return result;
     }
 
     #note(what) {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-function program() {
+export function program() {
     if (process.env.BELAY_BIN)
         return process.env.BELAY_BIN;
     const found = ['../../../build/belay', '../../../build/dev/src/belay'].map(here).find((path) => existsSync(path));
