@@ -6,22 +6,53 @@
 #pragma once
 
 #include <belay/json.hpp>
+#include <belay/question.hpp>
+#include <belay/schema.hpp>
 #include <belay/task.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace belay {
 
 enum class log_level { debug, info, notice, warning, error, critical, alert, emergency };
 
+/// Thrown by a tool: its text becomes an `isError` result that the model reads. The text of any other exception goes
+/// to the log, and the caller gets a general sentence.
+class tool_error : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
 namespace detail {
 class call_state;
+class session_link;
 }
+
+/// One client's conversation with the server. Cheap to copy; may be used from any thread.
+class session {
+public:
+    explicit session(std::shared_ptr<detail::session_link const> link) : link_(std::move(link)) {}
+
+    /// A short name for logs. Not the session's id, which is a secret.
+    [[nodiscard]] std::string name() const;
+    /// Who the client acts for.
+    [[nodiscard]] std::string principal() const;
+    /// The `clientInfo` that the client gave.
+    [[nodiscard]] json::object client() const;
+    /// A log message that belongs to no call, unless its level is below what the session asked for.
+    void log(log_level level, std::string const& logger, json::value const& data) const;
+
+private:
+    std::shared_ptr<detail::session_link const> link_;
+};
 
 /// Counts steps towards a total. Free when the caller did not ask for progress.
 class progress_meter {
@@ -53,6 +84,45 @@ public:
     [[nodiscard]] progress_meter progress(double total);
     [[nodiscard]] progress_meter progress();
 
+    // --- questions to the client. All of them wait for the answer, which may come after the client was away; they
+    // throw tool_error if the client cannot be asked such a thing, and client_error if it refuses or does not answer in
+    // time.
+
+    /// Shows a form made from T (a flat described struct) and gives what the person filled in. The key names the
+    /// question within the call; each is asked once.
+    template<class T>
+    [[nodiscard]] task<answer<T>> ask(std::string key, std::string text);
+    /// The same with a schema of your own.
+    [[nodiscard]] task<answer<json::object>>
+    ask(std::string key, std::string text, json::object schema,
+        std::optional<std::chrono::nanoseconds> limit = std::nullopt);
+    /// Asks the person to open a URL: for what must not go through the client. Accepted means that it was opened, not
+    /// that it is done; say that with url_is_done().
+    [[nodiscard]] task<action> ask_by_url(
+        std::string key, std::string text, std::string url, std::string id,
+        std::optional<std::chrono::nanoseconds> limit = std::nullopt);
+    void url_is_done(std::string const& id);
+    /// Words of the client's model.
+    [[nodiscard]] task<sampled>
+    sample(sampling_request request, std::optional<std::chrono::nanoseconds> limit = std::nullopt);
+    [[nodiscard]] task<sampled> sample(std::string prompt, int max_tokens);
+    /// The folders or places that the client lets servers work in.
+    [[nodiscard]] task<std::vector<root>> roots();
+    /// Whether the client is there.
+    [[nodiscard]] task<void> ping();
+
+    [[nodiscard]] bool can_ask() const;
+    [[nodiscard]] bool can_ask_by_url() const;
+    [[nodiscard]] bool can_sample() const;
+    [[nodiscard]] bool has_roots() const;
+
+    // --- who calls
+
+    [[nodiscard]] belay::session session() const;
+    [[nodiscard]] std::string principal() const { return session().principal(); }
+    /// The request's `_meta`.
+    [[nodiscard]] json::object const& meta() const;
+
     /// Waits on the server's clock.
     [[nodiscard]] task<void> sleep(std::chrono::nanoseconds time);
 
@@ -65,5 +135,33 @@ public:
 private:
     std::shared_ptr<detail::call_state> state_;
 };
+
+namespace detail {
+
+[[noreturn]] void throw_bad_answer(decode_error const& error);
+
+// g++ 12: a free coroutine with what it needs in its parameters.
+template<class T>
+task<answer<T>> ask_typed(call& on, std::string key, std::string text)
+{
+    json::object schema = schema_of<T>();
+    answer<json::object> got = co_await on.ask(std::move(key), std::move(text), std::move(schema));
+    std::optional<T> values;
+    if (got) {
+        auto read = decode<T>(json::value(*got));
+        if (!read)
+            throw_bad_answer(read.error());
+        values = std::move(*read);
+    }
+    co_return answer<T>(got.what(), std::move(values));
+}
+
+}
+
+template<class T>
+task<answer<T>> call::ask(std::string key, std::string text)
+{
+    return detail::ask_typed<T>(*this, std::move(key), std::move(text));
+}
 
 }

@@ -1,4 +1,5 @@
-// A server: a name, a version, and tools. A tool is a function; its argument struct is its schema.
+// A server: a name, a version, and tools, resources and prompts. A tool is a function; its argument struct is its
+// schema.
 //
 //   R f(Args)                  quick, cannot wait: answered at once
 //   task<R> f(call&, Args)     may wait, log and report progress; survives its caller's connection
@@ -10,7 +11,10 @@
 
 #include <belay/blocking.hpp>
 #include <belay/call.hpp>
+#include <belay/content.hpp>
 #include <belay/json.hpp>
+#include <belay/prompt.hpp>
+#include <belay/resource.hpp>
 #include <belay/schema.hpp>
 #include <belay/task.hpp>
 
@@ -31,13 +35,7 @@ struct tool_result {
     json::array content;
     std::optional<json::value> structured;
     bool is_error = false;
-};
-
-/// Thrown by a tool: its text becomes an `isError` result that the model reads. The text of any other exception goes
-/// to the log, and the caller gets a general sentence.
-class tool_error : public std::runtime_error {
-public:
-    using std::runtime_error::runtime_error;
+    json::object meta{}; ///< `_meta` of the result
 };
 
 namespace detail {
@@ -58,6 +56,8 @@ struct tool_definition {
     std::string description;
     json::object input_schema;
     std::optional<json::object> output_schema;
+    std::vector<icon> icons;
+    json::object meta;
     std::optional<bool> read_only;
     std::optional<bool> destructive;
     std::optional<bool> idempotent;
@@ -80,7 +80,9 @@ tool_result to_tool_result(R value)
     if constexpr (std::is_same_v<R, tool_result>) {
         return value;
     } else if constexpr (std::is_same_v<R, std::string>) {
-        return {std::move(value), {}, {}, false};
+        tool_result made;
+        made.text = std::move(value);
+        return made;
     } else {
         tool_result made;
         made.structured = encode(value);
@@ -234,13 +236,23 @@ struct tool_shape<R (C::*)(Args...) const> : tool_shape<R (*)(Args...)> {};
 
 }
 
-/// A tool that was just registered, to say more about it.
+/// A tool that is being registered, to say more about it. Clients see it when this goes out of scope, which is the end
+/// of the statement as a rule.
 class tool_entry {
 public:
-    explicit tool_entry(detail::tool_definition& definition) : definition_(definition) {}
+    tool_entry(std::shared_ptr<detail::server_core> core, std::shared_ptr<detail::tool_definition> definition);
+    tool_entry(tool_entry const&) = delete;
+    ~tool_entry();
 
     tool_entry& describe(std::string text);
     tool_entry& title(std::string text);
+    tool_entry& add_icon(icon icon);
+    /// A member of the tool's `_meta`.
+    tool_entry& meta(std::string key, json::value value);
+    /// A schema of your own in the place of the one made from the argument struct. It is passed on as it is, and
+    /// checked before the tool runs; `$ref` is followed within the schema and never fetched.
+    tool_entry& input_schema(json::object schema);
+    tool_entry& output_schema(json::object schema);
     /// It changes nothing. Such a call may be made again after an interruption.
     tool_entry& read_only();
     tool_entry& destructive();
@@ -264,31 +276,76 @@ public:
     tool_entry& never_wait();
 
 private:
+    std::shared_ptr<detail::server_core> core_;
+    std::shared_ptr<detail::tool_definition> kept_;
     detail::tool_definition& definition_;
+    int exceptions_;
 };
 
+/// Everything here may also be called while the server runs, from any thread; clients are told that a list has changed.
+/// What a server says of itself (instructions, title …) is settled when it starts.
 class server {
 public:
     server(std::string name, std::string version);
 
     /// Shown to models by clients that support it.
     server& instructions(std::string text);
+    server& title(std::string text);
+    server& website(std::string url);
+    server& add_icon(icon icon);
+    /// Items per page of a list. 0, the default: all.
+    server& page_size(std::size_t items);
 
     /// Registers a tool. Throws std::invalid_argument for a bad or repeated name.
     template<class F>
     tool_entry tool(std::string name, F function)
     {
-        auto definition = std::make_unique<detail::tool_definition>();
+        auto definition = std::make_shared<detail::tool_definition>();
         definition->name = std::move(name);
         detail::tool_shape<F>::fill(*definition, function);
         return add(std::move(definition));
     }
 
+    /// Registers a resource, or with `{variables}` in its URI a family of them. See resource.hpp.
+    template<class F>
+    resource_entry resource(std::string uri, F read)
+    {
+        using shape = detail::handler_shape<resource_contents, F>;
+        return add(std::move(uri), shape::make(read, &detail::to_contents<typename shape::result_type>));
+    }
+
+    /// Registers a prompt. See prompt.hpp.
+    template<class F>
+    prompt_entry prompt(std::string name, F get)
+    {
+        using shape = detail::handler_shape<prompt_result, F>;
+        return add_prompt(std::move(name), shape::make(get, &detail::to_prompt_result<typename shape::result_type>));
+    }
+
+    /// False if there is none of that name. Calls that run go on.
+    bool remove_tool(std::string_view name);
+    bool remove_resource(std::string_view uri);
+    bool remove_prompt(std::string_view name);
+
+    /// Tells the sessions that are subscribed to the URI.
+    void resource_updated(std::string const& uri);
+    /// What sessions are subscribed to, each URI once.
+    [[nodiscard]] std::vector<std::string> subscriptions() const;
+    /// A log message for every session, unless its level is below what the session asked for.
+    void log(log_level level, std::string const& logger, json::value const& data);
+
+    /// Runs a quick function on one of the server's loops again and again while it serves. Before the start.
+    server& every(std::chrono::nanoseconds period, std::function<void()> function);
+    /// Called when a client has chosen a level. Before the start.
+    server& on_log_level(std::function<void(session const&, log_level)> function);
+
     /// For belay::run.
     [[nodiscard]] std::shared_ptr<detail::server_core> const& core() const noexcept { return core_; }
 
 private:
-    tool_entry add(std::unique_ptr<detail::tool_definition> definition);
+    tool_entry add(std::shared_ptr<detail::tool_definition> definition);
+    resource_entry add(std::string uri, detail::handler<resource_contents> read);
+    prompt_entry add_prompt(std::string name, detail::handler<prompt_result> get);
 
     std::shared_ptr<detail::server_core> core_;
 };

@@ -41,7 +41,6 @@ host::host(
     base::random_source& random, base::logger log)
     : settings_(std::move(settings)), log_(log.with("node", settings_.runtime.node_name)), core_(std::move(core))
 {
-    core_->seal();
     for (unsigned i = 0; i < settings_.threads; ++i)
         loops_.push_back(std::make_unique<base::io_loop>(clock));
     metrics_ = std::make_unique<observe::metrics>();
@@ -143,7 +142,10 @@ void host::write_access(http::access_record const& record) const
 
 void host::start()
 {
-    loops_.front()->post([this] { node_->start(*loops_.front()); });
+    loops_.front()->post([this] {
+        node_->start(*loops_.front());
+        core_->start(*node_, *loops_.front());
+    });
     for (auto const& loop : loops_)
         threads_.emplace_back([&loop] { loop->run(); });
 }
@@ -222,6 +224,7 @@ void host::stop_serving()
 void host::stop_loops()
 {
     limit_.reset();
+    core_->stop();
     node_->stop();
     for (auto const& loop : loops_)
         loop->stop();

@@ -316,6 +316,9 @@ settings_table::settings_table(settings& into)
     b.bytes(
         "user.max_bytes", "", run.limits.bytes_per_principal,
         "Bytes of kept events per user, over all sessions; without authorization everybody is one user.");
+    b.count<std::size_t>(
+        "session.max_subscriptions", "", run.max_subscriptions, 0, 1'000'000,
+        "Resources that a session may subscribe to.");
     b.time("reaper.interval", "", run.reaper_interval, "How often idle sessions are looked for.");
     b.time("keepalive", "", run.follower.keepalive, "A quiet stream connection gets a comment this often.");
     b.time("retry", "", run.retry, "How long clients wait before they reconnect; up to a quarter is added at random.");

@@ -18,6 +18,8 @@ inline constexpr int invalid_params = -32602;
 inline constexpr int internal_error = -32603;
 inline constexpr int server_error = -32000;
 inline constexpr int session_not_found = -32001;
+inline constexpr int resource_not_found = -32002;
+inline constexpr int url_required = -32042;
 inline constexpr int cancelled = -32800;
 }
 

@@ -15,6 +15,22 @@ inline constexpr std::string_view initialized = "notifications/initialized";
 inline constexpr std::string_view cancelled = "notifications/cancelled";
 inline constexpr std::string_view progress = "notifications/progress";
 inline constexpr std::string_view message = "notifications/message";
+inline constexpr std::string_view resources_list = "resources/list";
+inline constexpr std::string_view resources_templates_list = "resources/templates/list";
+inline constexpr std::string_view resources_read = "resources/read";
+inline constexpr std::string_view resources_subscribe = "resources/subscribe";
+inline constexpr std::string_view resources_unsubscribe = "resources/unsubscribe";
+inline constexpr std::string_view resources_updated = "notifications/resources/updated";
+inline constexpr std::string_view resources_list_changed = "notifications/resources/list_changed";
+inline constexpr std::string_view tools_list_changed = "notifications/tools/list_changed";
+inline constexpr std::string_view prompts_list = "prompts/list";
+inline constexpr std::string_view prompts_get = "prompts/get";
+inline constexpr std::string_view prompts_list_changed = "notifications/prompts/list_changed";
+inline constexpr std::string_view complete = "completion/complete";
+inline constexpr std::string_view elicit = "elicitation/create";
+inline constexpr std::string_view elicitation_complete = "notifications/elicitation/complete";
+inline constexpr std::string_view sample = "sampling/createMessage";
+inline constexpr std::string_view roots_list = "roots/list";
 }
 
 namespace meta {

@@ -99,6 +99,7 @@ public:
     [[nodiscard]] store::stream_key const& stream() const noexcept { return stream_; }
     [[nodiscard]] std::string const& id() const noexcept { return id_; }
     [[nodiscard]] live_session& session() const noexcept { return *session_; }
+    [[nodiscard]] std::shared_ptr<live_session> const& shared_session() const noexcept { return session_; }
 
 private:
     /// What is needed to end a request in another way than its answer said.
@@ -113,7 +114,7 @@ private:
         answered done;
         std::uint64_t ticket = 0;
         std::uint64_t sequence = 0; // 0: not in the log yet
-        bool is_closed = false;     // answered or withdrawn before that
+        bool is_closed = false; // answered or withdrawn before that
     };
 
     void finish(std::string response);
@@ -160,8 +161,8 @@ private:
     std::vector<question> questions_;
     std::uint64_t last_question_ = 0;
     std::deque<answering> answering_; // in the order of the machine's answers
-    std::size_t open_answers_ = 0;    // of a batch
-    std::vector<call*> members_;      // of a batch: those that run
+    std::size_t open_answers_ = 0; // of a batch
+    std::vector<call*> members_; // of a batch: those that run
     // The outcome of the emit being made, if it came at once.
     std::uint64_t emitting_ = 0;
     std::optional<std::error_code> emitted_now_;

@@ -158,6 +158,8 @@ public:
 
     // --- what belongs to no call
 
+    /// Runs on the node's own loop, soon. From any thread; nothing happens while the node is not started.
+    void later(std::move_only_function<void()> work);
     /// A message on the session's standalone stream. From any thread.
     void notify(std::shared_ptr<live_session> const& session, std::string message);
     /// The same for every initialized session of this node that the filter takes. From any thread.

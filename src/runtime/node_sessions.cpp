@@ -271,9 +271,12 @@ void node::finish_end(std::shared_ptr<live_session> const& session, store::compl
     }
     for (auto const& each : left)
         each->close(engine::close_reason::cut_off, std::nullopt);
-    remove_live(session->key);
     log_.log_fields(base::log_level::info, "session ended", {{"session", session->name}});
-    store_.end(session->key, std::move(done));
+    // Known here until its keys are gone, so that nobody can load it again in between.
+    store_.end(session->key, [this, key = session->key, done = std::move(done)](result<void> ended) mutable {
+        remove_live(key);
+        done(std::move(ended));
+    });
 }
 
 void node::end_overdue(base::time_point now)
@@ -317,8 +320,7 @@ void node::reap(base::time_point now)
                         continue;
                     }
                 }
-                remove_live(key);
-                store_.end(key, [](result<void>) {});
+                store_.end(key, [this, key](result<void>) { remove_live(key); });
                 metrics_.sessions_expired.Increment();
                 log_.log_fields(base::log_level::info, "session expired", {{"session", base::log_name(key.id)}});
                 ++ended;

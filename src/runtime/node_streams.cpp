@@ -142,6 +142,12 @@ void node::append_standalone(
         });
 }
 
+void node::later(std::move_only_function<void()> work)
+{
+    if (periodic_)
+        periodic_->loop.post(std::move(work));
+}
+
 void node::notify(std::shared_ptr<live_session> const& session, std::string message)
 {
     if (!periodic_)

@@ -62,9 +62,12 @@ void blocking_state::run() noexcept
     std::optional<std::string> response;
     try {
         blocking_call context(*this);
-        auto const result = guard(node_.log(), job_.name, [&] { return job_.run(context); });
-        response = protocol::result_response(id_, render(result, job_.revision));
-    } catch (...) { // guard catches what tools throw; this is the end of memory
+        try {
+            response = protocol::result_response(id_, render(job_.run(context), job_.revision));
+        } catch (...) {
+            response = failed_answer(node_.log(), job_.name, id_, job_.revision);
+        }
+    } catch (...) { // failed_answer tells what tools throw; this is the end of memory
         response.reset();
     }
     // The author's objects go on the thread that used them, and the next call need not wait for the loop.

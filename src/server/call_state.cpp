@@ -1,6 +1,8 @@
 #include "server/call_state.hpp"
 
 #include "base/io_loop.hpp"
+#include "protocol/message.hpp"
+#include "protocol/names.hpp"
 #include "runtime/node.hpp"
 #include "server/notices.hpp"
 #include "server/render.hpp"
@@ -81,6 +83,16 @@ bool call::is_cancelled() const noexcept
     return state_->is_ended();
 }
 
+session call::session() const
+{
+    return belay::session(std::make_shared<detail::session_link const>(state_->node(), state_->on().shared_session()));
+}
+
+json::object const& call::meta() const
+{
+    return state_->meta();
+}
+
 void call::close_connection(std::chrono::milliseconds retry)
 {
     state_->close_connection(retry);
@@ -92,9 +104,31 @@ namespace belay::detail {
 
 namespace asio = boost::asio;
 
-call_state::call_state(runtime::node& node, std::shared_ptr<runtime::call> on, std::string token)
-    : node_(node), on_(std::move(on)), token_(std::move(token))
+std::string progress_token_of(protocol::message const& message)
 {
+    auto const* meta = message.params ? message.params->if_contains("_meta") : nullptr;
+    auto const* token
+        = meta && meta->is_object() ? meta->get_object().if_contains(protocol::meta::progress_token) : nullptr;
+    return token ? protocol::id_text(*token) : std::string();
+}
+
+call_context context_of(runtime::incoming const& request)
+{
+    call_context context{request.revision, progress_token_of(request.message), {}};
+    auto const* meta = request.message.params ? request.message.params->if_contains("_meta") : nullptr;
+    if (meta && meta->is_object())
+        context.meta = json::object(meta->get_object(), json::storage_ptr());
+    return context;
+}
+
+call_state::call_state(runtime::node& node, std::shared_ptr<runtime::call> on, call_context context)
+    : node_(node), on_(std::move(on)), context_(std::move(context))
+{
+}
+
+void call_state::notify_session(std::string message) const
+{
+    node_.notify(on_->shared_session(), std::move(message));
 }
 
 void call_state::throw_if_ended() const
@@ -153,8 +187,8 @@ task<void> call_state::sleep(std::chrono::nanoseconds time)
 
 void call_state::progress(double value, std::optional<double> total, std::string const& message)
 {
-    if (!token_.empty())
-        on_->progress(progress_notice(token_, value, total, message));
+    if (!context_.token.empty())
+        on_->progress(progress_notice(context_.token, value, total, message));
 }
 
 void call_state::interrupt()
@@ -167,42 +201,44 @@ void call_state::interrupt()
 namespace {
 
 // The whole life of a tool. Takes what it needs by value; it ends when the tool ends.
-task<void> tool_life(std::shared_ptr<call_state> state, protocol::revision revision, std::string name, waiting_call run)
+task<void> tool_life(std::shared_ptr<call_state> state, std::string name, waiting_call run)
 {
     call context(state);
-    tool_result result;
-    bool is_unwound = false;
+    std::string response;
     try {
-        result = co_await run(context);
+        tool_result result = co_await run(context);
+        response = protocol::result_response(state->on().id(), render(result, state->revision()));
     } catch (unwinding const&) {
-        is_unwound = true;
     } catch (...) {
-        if (state->is_ended()) // cancelled inside an operation that is not ours
-            is_unwound = true;
-        else
-            result = current_failure(state->node().log(), name);
+        if (!state->is_ended()) // else: cancelled inside an operation that is not ours
+            response = failed_answer(state->node().log(), name, state->on().id(), state->revision());
     }
-    if (!is_unwound)
-        state->on().answer(protocol::result_response(state->on().id(), render(result, revision)));
+    if (!response.empty())
+        state->on().answer(std::move(response));
 }
 
 }
 
 void start_tool(
-    runtime::node& node, std::shared_ptr<runtime::call> on, protocol::revision revision, std::string name,
-    std::string token, waiting_call run)
+    runtime::node& node, std::shared_ptr<runtime::call> on, call_context context, std::string name, waiting_call run)
 {
-    auto state = std::make_shared<call_state>(node, on, std::move(token));
+    auto const state = std::make_shared<call_state>(node, std::move(on), std::move(context));
+    auto life = tool_life(state, std::move(name), std::move(run));
+    start_life(state, std::move(life));
+}
+
+void start_life(std::shared_ptr<call_state> const& state, task<void> life)
+{
+    auto const on = state->on().shared_from_this();
     on->on_interrupt([weak = std::weak_ptr(state)] {
         if (auto const self = weak.lock())
             self->interrupt();
     });
     asio::any_io_executor executor = base::io_loop_of(on->loop()).executor();
-    auto life = tool_life(state, revision, std::move(name), std::move(run));
     asio::co_spawn(
         executor, std::move(life),
         asio::bind_cancellation_slot(state->signal().slot(), [state, on](std::exception_ptr failure) {
-            // tool_life catches what tools throw; what comes here is the end of memory, or the loop going away.
+            // Lives catch what handlers throw; what comes here is the end of memory, or the loop going away.
             if (failure) {
                 state->node().metrics().task_failures.Increment();
                 on->end(protocol::end_reason::interrupted);

@@ -3,6 +3,7 @@
 
 #include "protocol/revision.hpp"
 #include "runtime/call.hpp"
+#include "runtime/service.hpp"
 
 #include <belay/server.hpp>
 
@@ -10,6 +11,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 
 namespace belay::runtime {
@@ -21,9 +23,34 @@ namespace belay::detail {
 /// Leaves the tool when its call has ended. Not a std::exception, so that a tool's `catch` does not stop it.
 struct unwinding {};
 
+/// What a handler can know of the request it serves.
+struct call_context {
+    protocol::revision revision = protocol::newest_revision;
+    std::string token; ///< JSON text; empty: the caller wants no progress
+    json::object meta;
+};
+[[nodiscard]] call_context context_of(runtime::incoming const& request);
+/// JSON text; empty: none.
+[[nodiscard]] std::string progress_token_of(protocol::message const& message);
+
+/// A session as handlers see it.
+class session_link {
+public:
+    session_link(runtime::node& node, std::shared_ptr<runtime::live_session> session)
+        : node_(node), session_(std::move(session))
+    {
+    }
+    [[nodiscard]] runtime::node& node() const noexcept { return node_; }
+    [[nodiscard]] std::shared_ptr<runtime::live_session> const& session() const noexcept { return session_; }
+
+private:
+    runtime::node& node_;
+    std::shared_ptr<runtime::live_session> session_;
+};
+
 class call_state : public std::enable_shared_from_this<call_state> {
 public:
-    call_state(runtime::node& node, std::shared_ptr<runtime::call> on, std::string token);
+    call_state(runtime::node& node, std::shared_ptr<runtime::call> on, call_context context);
 
     [[nodiscard]] task<void> emit(std::string message);
     [[nodiscard]] task<void> sleep(std::chrono::nanoseconds time);
@@ -32,6 +59,15 @@ public:
     [[nodiscard]] bool is_ended() const noexcept { return on_->is_ended(); }
     void throw_if_ended() const;
     void close_connection(std::chrono::milliseconds retry) { on_->close_connection(retry); }
+    /// Asks the client and gives its result. Throws client_error. See questions.cpp.
+    [[nodiscard]] task<json::object>
+    ask(std::string_view method, std::string params, std::string key, std::optional<std::chrono::nanoseconds> limit);
+    /// Whether the client has said that it can do this; "sampling/tools" is the member of a member.
+    [[nodiscard]] bool client_has(std::string_view capability) const;
+    /// A message on the session's standalone stream.
+    void notify_session(std::string message) const;
+    [[nodiscard]] protocol::revision revision() const noexcept { return context_.revision; }
+    [[nodiscard]] json::object const& meta() const noexcept { return context_.meta; }
 
     /// The call has ended from outside: whatever the tool awaits is woken.
     void interrupt();
@@ -47,14 +83,56 @@ private:
 
     runtime::node& node_;
     std::shared_ptr<runtime::call> on_;
-    std::string token_; // JSON text
+    call_context context_;
+    std::set<std::string> asked_; // keys of the questions so far
     std::move_only_function<void()> suspended_;
     boost::asio::cancellation_signal signal_;
 };
 
 /// Starts the tool's coroutine on the call's loop; it runs until it first waits before this returns.
 void start_tool(
-    runtime::node& node, std::shared_ptr<runtime::call> on, protocol::revision revision, std::string name,
-    std::string token, waiting_call run);
+    runtime::node& node, std::shared_ptr<runtime::call> on, call_context context, std::string name, waiting_call run);
+
+/// The same for other handlers: `run` gives a value, `render` makes the response of it, `failed` makes the response
+/// where it threw.
+template<class T>
+void start_work(
+    runtime::node& node, std::shared_ptr<runtime::call> on, call_context context,
+    std::move_only_function<task<T>(call&)> run, std::function<std::string(T const&)> render,
+    std::function<std::string()> failed);
+
+// --- inside
+
+void start_life(std::shared_ptr<call_state> const& state, task<void> life);
+
+template<class T>
+task<void> work_life(
+    std::shared_ptr<call_state> state, std::move_only_function<task<T>(call&)> run,
+    std::function<std::string(T const&)> render, std::function<std::string()> failed)
+{
+    call context(state);
+    std::string response;
+    try {
+        T value = co_await run(context);
+        response = render(value);
+    } catch (unwinding const&) {
+    } catch (...) {
+        if (!state->is_ended()) // else: cancelled inside an operation that is not ours
+            response = failed();
+    }
+    if (!response.empty())
+        state->on().answer(std::move(response));
+}
+
+template<class T>
+void start_work(
+    runtime::node& node, std::shared_ptr<runtime::call> on, call_context context,
+    std::move_only_function<task<T>(call&)> run, std::function<std::string(T const&)> render,
+    std::function<std::string()> failed)
+{
+    auto const state = std::make_shared<call_state>(node, std::move(on), std::move(context));
+    auto life = work_life<T>(state, std::move(run), std::move(render), std::move(failed));
+    start_life(state, std::move(life));
+}
 
 }

@@ -4,103 +4,21 @@
 #include "protocol/names.hpp"
 #include "runtime/node.hpp"
 #include "server/admission.hpp"
+#include "server/answers.hpp"
 #include "server/blocking.hpp"
 #include "server/call_state.hpp"
+#include "server/completion.hpp"
 #include "server/render.hpp"
 #include "json/serialize.hpp"
 
 #include <algorithm>
 #include <stdexcept>
 
-namespace belay {
-
-server::server(std::string name, std::string version)
-    : core_(std::make_shared<detail::server_core>(std::move(name), std::move(version)))
-{
-}
-
-server& server::instructions(std::string text)
-{
-    core_->set_instructions(std::move(text));
-    return *this;
-}
-
-tool_entry server::add(std::unique_ptr<detail::tool_definition> definition)
-{
-    return tool_entry(core_->add(std::move(definition)));
-}
-
-tool_entry& tool_entry::describe(std::string text)
-{
-    definition_.description = std::move(text);
-    return *this;
-}
-tool_entry& tool_entry::title(std::string text)
-{
-    definition_.title = std::move(text);
-    return *this;
-}
-tool_entry& tool_entry::read_only()
-{
-    definition_.read_only = true;
-    return *this;
-}
-tool_entry& tool_entry::destructive()
-{
-    definition_.destructive = true;
-    return *this;
-}
-tool_entry& tool_entry::idempotent()
-{
-    definition_.idempotent = true;
-    return *this;
-}
-tool_entry& tool_entry::closed_world()
-{
-    definition_.open_world = false;
-    return *this;
-}
-tool_entry& tool_entry::timeout(std::chrono::nanoseconds limit)
-{
-    if (definition_.quick)
-        throw std::invalid_argument(
-            "tool " + definition_.name
-            + +" cannot wait, so it can have no timeout; if it takes long, call blocking() before timeout()");
-    definition_.timeout = limit;
-    return *this;
-}
-tool_entry& tool_entry::cancel_when_orphaned(std::chrono::nanoseconds limit)
-{
-    if (definition_.quick)
-        throw std::invalid_argument(
-            "tool " + definition_.name
-            + +" cannot wait, so it can have no orphan limit; if it takes long, call blocking() before this");
-    definition_.orphan_limit = limit;
-    return *this;
-}
-tool_entry& tool_entry::never_wait()
-{
-    definition_.waits_for_reader = false;
-    return *this;
-}
-
-}
-
 namespace belay::detail {
 
 namespace {
 
 using protocol::rpc_error;
-
-runtime::outcome refuse(runtime::incoming const& request, rpc_error error)
-{
-    return runtime::instant_answer{protocol::error_response(request.message.id, error)};
-}
-
-std::string_view view(json::string const& text) noexcept
-{
-    return {text.data(), text.size()};
-}
 
 std::string bad_arguments_answer(
     tool_definition const& tool, std::string_view id, decode_error const& error, protocol::revision revision)
@@ -135,18 +53,17 @@ read_once(protocol::message const& message, json::object const& arguments)
     return store::once_key{std::string(view(*text)), fingerprint};
 }
 
-std::expected<admission::begin, decode_error> prepare_waiting(
-    tool_definition const& tool, runtime::incoming const& request, json::object const& arguments,
-    std::string const& token)
+std::expected<admission::begin, decode_error>
+prepare_waiting(tool_definition const& tool, runtime::incoming const& request, json::object const& arguments)
 {
     auto ready = tool.waiting(arguments);
     if (!ready)
         return std::unexpected(std::move(ready).error());
-    return [&node = request.node, revision = request.revision, name = tool.name, token,
+    return [&node = request.node, context = context_of(request), name = tool.name,
             run = std::move(*ready)](std::shared_ptr<runtime::call> on, admission::place place) mutable {
         // The place is the tool's until its frame is gone.
-        auto placed = [run = std::move(run), place = std::move(place)](call& context) mutable { return run(context); };
-        start_tool(node, std::move(on), revision, std::move(name), std::move(token), std::move(placed));
+        auto placed = [run = std::move(run), place = std::move(place)](call& on_call) mutable { return run(on_call); };
+        start_tool(node, std::move(on), std::move(context), std::move(name), std::move(placed));
     };
 }
 
@@ -165,54 +82,202 @@ server_core::server_core(std::string name, std::string version) : name_(std::mov
 {
 }
 
-server_core::~server_core() = default;
+// --- registration
 
-tool_definition& server_core::add(std::unique_ptr<tool_definition> tool)
+void server_core::reserve(tool_definition const& fresh)
 {
-    if (!is_name(tool->name))
+    if (!is_name(fresh.name))
         throw std::invalid_argument(
-            "tool name \"" + tool->name + "\": use 1 to 128 letters, digits, underscores, dots and dashes");
-    auto const [place, is_new] = tools_.try_emplace(tool->name);
-    if (!is_new)
-        throw std::invalid_argument("tool " + tool->name + " is registered twice");
-    place->second = std::move(tool);
-    in_order_.push_back(place->second.get());
-    return *place->second;
+            "tool name \"" + fresh.name + "\": use 1 to 128 letters, digits, underscores, dots and dashes");
+    std::lock_guard const lock(reserved_mutex_);
+    if (tools_.now()->find(fresh.name) || !reserved_.insert("tool " + fresh.name).second)
+        throw std::invalid_argument("tool " + fresh.name + " is registered twice");
 }
 
-void server_core::seal()
+void server_core::reserve(resource_definition const& fresh)
 {
-    for (std::size_t i = 0; i < tool_lists_.size(); ++i)
-        tool_lists_[i] = list_tools(static_cast<protocol::revision>(i));
+    resources_.check(fresh);
+    std::lock_guard const lock(reserved_mutex_);
+    if (!reserved_.insert("resource " + fresh.uri).second)
+        throw std::invalid_argument("resource " + fresh.uri + " is registered twice");
 }
 
-std::string server_core::list_tools(protocol::revision revision) const
+void server_core::reserve(prompt_definition const& fresh)
 {
-    std::string out = R"({"tools":[)";
-    for (auto const* tool : in_order_) {
-        if (out.back() == '}')
-            out += ',';
-        append_tool(out, *tool, revision);
+    prompts_.check(fresh);
+    std::lock_guard const lock(reserved_mutex_);
+    if (!reserved_.insert("prompt " + fresh.name).second)
+        throw std::invalid_argument("prompt " + fresh.name + " is registered twice");
+}
+
+void server_core::publish(std::shared_ptr<tool_definition> fresh, bool is_broken)
+{
+    if (!is_broken) {
+        listed as{fresh->name, texts_by_revision([&](std::string& out, protocol::revision revision) {
+                      append_tool(out, *fresh, revision);
+                  })};
+        (void)tools_.add(fresh, std::move(as));
     }
-    out += "]}";
-    return out;
+    {
+        std::lock_guard const lock(reserved_mutex_);
+        reserved_.erase("tool " + fresh->name);
+    }
+    if (!is_broken)
+        changed(list::tools);
 }
+
+void server_core::publish(std::shared_ptr<resource_definition> fresh, bool is_broken)
+{
+    if (!is_broken)
+        resources_.add(fresh);
+    {
+        std::lock_guard const lock(reserved_mutex_);
+        reserved_.erase("resource " + fresh->uri);
+    }
+    if (!is_broken)
+        changed(list::resources);
+}
+
+void server_core::publish(std::shared_ptr<prompt_definition> fresh, bool is_broken)
+{
+    if (!is_broken)
+        prompts_.add(fresh);
+    {
+        std::lock_guard const lock(reserved_mutex_);
+        reserved_.erase("prompt " + fresh->name);
+    }
+    if (!is_broken)
+        changed(list::prompts);
+}
+
+bool server_core::remove_tool(std::string_view name)
+{
+    bool const was_there = tools_.remove(name);
+    if (was_there)
+        changed(list::tools);
+    return was_there;
+}
+
+bool server_core::remove_resource(std::string_view uri)
+{
+    bool const was_there = resources_.remove(uri);
+    if (was_there)
+        changed(list::resources);
+    return was_there;
+}
+
+bool server_core::remove_prompt(std::string_view name)
+{
+    bool const was_there = prompts_.remove(name);
+    if (was_there)
+        changed(list::prompts);
+    return was_there;
+}
+
+void server_core::changed(list which)
+{
+    std::lock_guard const lock(node_mutex_);
+    auto& is_pending = is_change_pending_[static_cast<std::size_t>(which)];
+    if (!node_ || is_pending)
+        return;
+    // Several changes at once are told once.
+    is_pending = true;
+    node_->later([core = shared_from_this(), which] {
+        std::lock_guard const inner(core->node_mutex_);
+        core->is_change_pending_[static_cast<std::size_t>(which)] = false;
+        if (!core->node_)
+            return;
+        static constexpr std::string_view methods[]
+            = {protocol::method::tools_list_changed, protocol::method::resources_list_changed,
+               protocol::method::prompts_list_changed};
+        core->node_->broadcast(
+            protocol::notification(methods[static_cast<std::size_t>(which)], {}),
+            [](store::session_record const&) { return true; });
+    });
+}
+
+// --- life
+
+void server_core::start(runtime::node& node, base::loop& loop)
+{
+    {
+        std::lock_guard const lock(node_mutex_);
+        node_ = &node;
+    }
+    for (auto const& [period, function] : periodic_) {
+        auto& timer = timers_.emplace_back();
+        timer = std::make_unique<base::timer>(loop.timers(), [this, &timer, period, &function] {
+            try {
+                function();
+            } catch (std::exception const& error) {
+                node_->log().error("a periodic function failed: {}", error.what());
+            }
+            timer->after(period);
+        });
+        timer->after(period);
+    }
+}
+
+void server_core::stop()
+{
+    timers_.clear();
+    std::lock_guard const lock(node_mutex_);
+    node_ = nullptr;
+}
+
+void server_core::resource_updated(std::string const& uri)
+{
+    std::string params = "{\"uri\":";
+    json_text::append_json_string(params, uri);
+    params += '}';
+    std::lock_guard const lock(node_mutex_);
+    if (node_)
+        node_->notify_subscribers(uri, protocol::notification(protocol::method::resources_updated, params));
+}
+
+std::vector<std::string> server_core::subscriptions() const
+{
+    std::lock_guard const lock(node_mutex_);
+    return node_ ? node_->subscriptions() : std::vector<std::string>();
+}
+
+void server_core::log_to_all(log_level level, std::string notice)
+{
+    std::lock_guard const lock(node_mutex_);
+    if (node_)
+        node_->broadcast(std::move(notice), [level](store::session_record const& record) {
+            return static_cast<int>(level) >= record.log_level;
+        });
+}
+
+// --- requests
+
+server_core::~server_core() = default;
 
 std::string server_core::initialize_result(protocol::revision revision) const
 {
-    std::string out = R"({"protocolVersion":")";
-    out += protocol::to_string(revision);
-    out += R"(","capabilities":{"logging":{},"tools":{}},"serverInfo":{"name":)";
-    json_text::append_json_string(out, name_);
-    out += R"(,"version":)";
-    json_text::append_json_string(out, version_);
-    out += '}';
-    if (!instructions_.empty()) {
-        out += R"(,"instructions":)";
-        json_text::append_json_string(out, instructions_);
-    }
-    out += '}';
-    return out;
+    json::object result;
+    result["protocolVersion"] = protocol::to_string(revision);
+    auto& capabilities = result["capabilities"].emplace_object();
+    capabilities["logging"].emplace_object();
+    capabilities["tools"].emplace_object()["listChanged"] = true;
+    if (!resources_.is_empty())
+        capabilities["resources"] = {{"subscribe", true}, {"listChanged", true}};
+    if (!prompts_.is_empty())
+        capabilities["prompts"].emplace_object()["listChanged"] = true;
+    if ((prompts_.has_completers() || resources_.has_completers()) && revision >= protocol::revision::r2025_03_26)
+        capabilities["completions"].emplace_object();
+    auto& info = result["serverInfo"].emplace_object();
+    info["name"] = name_;
+    if (!about_.title.empty() && revision >= protocol::revision::r2025_06_18)
+        info["title"] = about_.title;
+    info["version"] = version_;
+    if (!about_.website.empty() && revision >= protocol::revision::r2025_11_25)
+        info["websiteUrl"] = about_.website;
+    add_looks(info, about_.icons, {}, revision);
+    if (!about_.instructions.empty())
+        result["instructions"] = about_.instructions;
+    return json_text::to_json(result);
 }
 
 runtime::outcome server_core::handle(runtime::incoming const& request)
@@ -222,13 +287,24 @@ runtime::outcome server_core::handle(runtime::incoming const& request)
         return call_tool(request);
     if (method == protocol::method::ping)
         return runtime::instant_answer{protocol::result_response(request.message.id, "{}")};
-    if (method == protocol::method::tools_list) {
-        // One page holds all tools, so the only cursor there could be is one that we never gave.
-        if (request.message.params && request.message.params->contains("cursor"))
-            return refuse(request, {protocol::code::invalid_params, "Invalid cursor: it is not from this server", {}});
-        return runtime::instant_answer{
-            protocol::result_response(request.message.id, tool_lists_[static_cast<std::size_t>(request.revision)])};
-    }
+    if (method == protocol::method::tools_list)
+        return list_page(request, "tools", tools_, about_.page_size);
+    if (method == protocol::method::resources_read)
+        return resources_.read(request);
+    if (method == protocol::method::resources_list)
+        return resources_.list(request, about_.page_size);
+    if (method == protocol::method::resources_templates_list)
+        return resources_.list_templates(request, about_.page_size);
+    if (method == protocol::method::resources_subscribe)
+        return resources_.subscribe(request, true);
+    if (method == protocol::method::resources_unsubscribe)
+        return resources_.subscribe(request, false);
+    if (method == protocol::method::prompts_get)
+        return prompts_.get(request);
+    if (method == protocol::method::prompts_list)
+        return prompts_.list(request, about_.page_size);
+    if (method == protocol::method::complete)
+        return detail::complete(request, prompts_, resources_);
     if (method == protocol::method::set_level)
         return set_level(request);
     return refuse(request, {protocol::code::method_not_found, "Method not found", {}});
@@ -236,11 +312,15 @@ runtime::outcome server_core::handle(runtime::incoming const& request)
 
 bool server_core::is_instant(protocol::message const& request) const
 {
+    if (request.method == protocol::method::resources_read)
+        return resources_.is_instant(request);
+    if (request.method == protocol::method::prompts_get)
+        return prompts_.is_instant(request);
     if (request.method != protocol::method::tools_call || !request.params)
         return true;
     auto const* name = request.params->if_contains("name");
-    auto const found = name && name->is_string() ? tools_.find(view(name->get_string())) : tools_.end();
-    return found == tools_.end() || found->second->quick;
+    auto const tool = name && name->is_string() ? tools_.now()->find(view(name->get_string())) : nullptr;
+    return !tool || tool->quick;
 }
 
 runtime::outcome server_core::set_level(runtime::incoming const& request) const
@@ -253,11 +333,16 @@ runtime::outcome server_core::set_level(runtime::incoming const& request) const
             {protocol::code::invalid_params,
              "level must be one of debug, info, notice, warning, error, critical, alert, emergency",
              {}});
-    return runtime::deferred_answer{[&node = request.node, session = request.session, level = static_cast<int>(*level),
+    return runtime::deferred_answer{[this, &node = request.node, session = request.session,
+                                     level = static_cast<int>(*level),
                                      id = request.message.id](std::move_only_function<void(std::string)> answer) {
         node.change(
             session, [level](store::session_record& record) { record.log_level = level; },
-            [id, answer = std::move(answer)](result<void> changed) mutable {
+            [this, &node, session, level, id, answer = std::move(answer)](result<void> changed) mutable {
+                if (changed && on_log_level_)
+                    on_log_level_(
+                        belay::session(std::make_shared<session_link const>(node, session)),
+                        static_cast<log_level>(level));
                 answer(
                     changed ? protocol::result_response(id, "{}")
                             : protocol::error_response(
@@ -272,10 +357,10 @@ runtime::outcome server_core::call_tool(runtime::incoming const& request) const
     auto const* name = message.params ? message.params->if_contains("name") : nullptr;
     if (!name || !name->is_string())
         return refuse(request, {protocol::code::invalid_params, "params.name must be the name of a tool", {}});
-    auto const found = tools_.find(view(name->get_string()));
-    if (found == tools_.end())
+    auto const found = tools_.now()->find(view(name->get_string()));
+    if (!found)
         return refuse(request, {protocol::code::invalid_params, "Unknown tool; tools/list names those there are", {}});
-    auto const& tool = *found->second;
+    auto const& tool = *found;
 
     static json::object const nothing;
     auto const* arguments = &nothing;
@@ -296,8 +381,9 @@ runtime::outcome server_core::call_tool(runtime::incoming const& request) const
         runtime::start_call start;
         start.once = std::move(*once);
         start.traits.is_retry_safe = tool.read_only.value_or(false) || tool.idempotent.value_or(false);
-        start.run = [&tool, &node = request.node, revision = request.revision, id = message.id,
+        start.run = [found, &node = request.node, revision = request.revision, id = message.id,
                      arguments = json::object(*arguments, json::storage_ptr())](std::shared_ptr<runtime::call> on) {
+            auto const& tool = *found;
             auto const result = guard(node.log(), tool.name, [&] { return tool.quick(arguments); });
             on->answer(
                 result ? protocol::result_response(id, render(*result, revision))
@@ -313,12 +399,9 @@ runtime::outcome server_core::call_tool(runtime::incoming const& request) const
         return runtime::instant_answer{protocol::result_response(message.id, render(*result, request.revision))};
     }
 
-    std::string token;
-    if (auto const* meta = message.params->if_contains("_meta"); meta && meta->is_object())
-        if (auto const* given = meta->get_object().if_contains(protocol::meta::progress_token))
-            token = protocol::id_text(*given);
+    auto const token = progress_token_of(message);
     auto begin = tool.blocking ? prepare_blocking(tool, request, *arguments, token, workers_)
-                               : prepare_waiting(tool, request, *arguments, token);
+                               : prepare_waiting(tool, request, *arguments);
     if (!begin)
         return bad_arguments(begin.error());
     runtime::call_traits traits;

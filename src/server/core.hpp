@@ -1,51 +1,109 @@
-// A server as the runtime sees it: the registry of tools, and the dispatch of requests to them.
+// A server as the runtime sees it: the registry of what it offers, and the dispatch of requests to it.
 #pragma once
 
+#include "base/loop.hpp"
 #include "base/worker_pool.hpp"
 #include "observe/metrics.hpp"
 #include "runtime/service.hpp"
+#include "server/prompts.hpp"
+#include "server/registry.hpp"
+#include "server/resources.hpp"
 
 #include <belay/server.hpp>
 
 #include <array>
-#include <map>
+#include <deque>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace belay::detail {
 
-class server_core final : public runtime::service {
+class server_core final : public runtime::service, public std::enable_shared_from_this<server_core> {
 public:
+    /// What a server says of itself. Settled before the first request.
+    struct self {
+        std::string title;
+        std::string website;
+        std::string instructions;
+        std::vector<icon> icons;
+        std::size_t page_size = 0;
+    };
+
     server_core(std::string name, std::string version);
     ~server_core() override;
 
-    tool_definition& add(std::unique_ptr<tool_definition> tool);
-    void set_instructions(std::string text) { instructions_ = std::move(text); }
+    [[nodiscard]] self& about() noexcept { return about_; }
     [[nodiscard]] std::string const& name() const noexcept { return name_; }
     [[nodiscard]] std::string const& version() const noexcept { return version_; }
 
+    // Registration. From any thread. A name is taken by reserve(), which throws std::invalid_argument, and seen by
+    // clients after publish().
+    void reserve(tool_definition const& fresh);
+    void reserve(resource_definition const& fresh);
+    void reserve(prompt_definition const& fresh);
+    void publish(std::shared_ptr<tool_definition> fresh, bool is_broken);
+    void publish(std::shared_ptr<resource_definition> fresh, bool is_broken);
+    void publish(std::shared_ptr<prompt_definition> fresh, bool is_broken);
+    bool remove_tool(std::string_view name);
+    bool remove_resource(std::string_view uri);
+    bool remove_prompt(std::string_view name);
+
+    void every(std::chrono::nanoseconds period, std::function<void()> function)
+    {
+        periodic_.emplace_back(period, std::move(function));
+    }
+    void on_log_level(std::function<void(belay::session const&, log_level)> function)
+    {
+        on_log_level_ = std::move(function);
+    }
+
     /// Where blocking tools run; set before the first request, and kept for as long as there are calls.
     void work_on(base::worker_pool* workers) { workers_ = workers; }
-    /// Registration is over; makes the texts that do not change. Before the first request.
-    void seal();
+    /// Begins the periodic functions, and to tell clients of changes. On the loop; stop() too.
+    void start(runtime::node& node, base::loop& loop);
+    void stop();
+
+    // From any thread; without effect while the server does not run.
+    void resource_updated(std::string const& uri);
+    [[nodiscard]] std::vector<std::string> subscriptions() const;
+    void log_to_all(log_level level, std::string notice);
 
     [[nodiscard]] std::string initialize_result(protocol::revision revision) const override;
     [[nodiscard]] runtime::outcome handle(runtime::incoming const& request) override;
     [[nodiscard]] bool is_instant(protocol::message const& request) const override;
 
 private:
+    enum class list { tools, resources, prompts };
+
     [[nodiscard]] runtime::outcome call_tool(runtime::incoming const& request) const;
     [[nodiscard]] runtime::outcome set_level(runtime::incoming const& request) const;
-    [[nodiscard]] std::string list_tools(protocol::revision revision) const;
+    void changed(list which);
 
     std::string name_;
     std::string version_;
-    std::string instructions_;
+    self about_;
     base::worker_pool* workers_ = nullptr;
-    std::map<std::string, std::unique_ptr<tool_definition>, std::less<>> tools_;
-    std::vector<tool_definition const*> in_order_;
-    std::array<std::string, 4> tool_lists_; // by revision
+    registry<tool_definition> tools_;
+    resource_catalogue resources_;
+    prompt_catalogue prompts_;
+    std::function<void(belay::session const&, log_level)> on_log_level_;
+    std::deque<std::pair<std::chrono::nanoseconds, std::function<void()>>> periodic_;
+    std::deque<std::unique_ptr<base::timer>> timers_;
+
+    std::mutex reserved_mutex_;
+    std::set<std::string> reserved_;
+
+    mutable std::mutex node_mutex_;
+    // Under the mutex:
+    runtime::node* node_ = nullptr;
+    std::array<bool, 3> is_change_pending_{};
 };
+
+/// The arguments of a prompt, from the schema of its struct.
+[[nodiscard]] std::vector<argument> arguments_of(json::object const& schema);
 
 }

@@ -136,10 +136,10 @@ runtime::outcome prompt_catalogue::get(runtime::incoming const& request) const
     start.traits.is_tool_call = false;
     start.traits.is_retry_safe = true;
     start.progress_token = progress_token_of(request.message);
-    start.run = [&node = request.node, token = start.progress_token, id = request.message.id, what, failed,
+    start.run = [&node = request.node, context = context_of(request), id = request.message.id, what, failed,
                  revision = request.revision, work = std::move(*work)](std::shared_ptr<runtime::call> on) mutable {
         start_work<prompt_result>(
-            node, std::move(on), std::move(token), std::move(work),
+            node, std::move(on), std::move(context), std::move(work),
             [id, what, revision](prompt_result const& result) {
                 return protocol::result_response(id, render_prompt(result, *what, revision));
             },

@@ -1,5 +1,6 @@
 #include "server/render.hpp"
 
+#include "server/content.hpp"
 #include "json/serialize.hpp"
 
 namespace belay::detail {
@@ -31,7 +32,10 @@ std::string render(tool_result const& result, protocol::revision revision)
 {
     std::string out = R"({"content":)";
     if (!result.content.empty()) {
-        json_text::append_json(out, result.content);
+        json::array blocks;
+        for (auto const& each : result.content)
+            blocks.push_back(each.is_object() ? json::value(block_for(each.get_object(), revision)) : each);
+        json_text::append_json(out, blocks);
     } else {
         out += R"([{"type":"text","text":)";
         if (result.structured && result.text.empty())
@@ -46,6 +50,10 @@ std::string render(tool_result const& result, protocol::revision revision)
     }
     if (result.is_error)
         out += R"(,"isError":true)";
+    if (!result.meta.empty()) {
+        out += R"(,"_meta":)";
+        json_text::append_json(out, result.meta);
+    }
     out += '}';
     return out;
 }
@@ -73,7 +81,79 @@ void append_tool(std::string& out, tool_definition const& tool, protocol::revisi
         append_hint(out, "openWorldHint", tool.open_world);
         out += '}';
     }
+    json::object looks;
+    add_looks(looks, tool.icons, tool.meta, revision);
+    for (auto const& each : looks) {
+        out += ",\"";
+        out += each.key();
+        out += "\":";
+        json_text::append_json(out, each.value());
+    }
     out += '}';
+}
+
+void add_looks(json::object& to, std::vector<icon> const& icons, json::object const& meta, protocol::revision revision)
+{
+    if (!icons.empty() && revision >= protocol::revision::r2025_11_25) {
+        auto& list = to["icons"].emplace_array();
+        for (auto const& each : icons) {
+            json::object one;
+            one["src"] = each.src;
+            if (!each.mime.empty())
+                one["mimeType"] = each.mime;
+            if (!each.sizes.empty()) {
+                auto& sizes = one["sizes"].emplace_array();
+                for (auto const& size : each.sizes)
+                    sizes.emplace_back(size);
+            }
+            list.push_back(std::move(one));
+        }
+    }
+    if (!meta.empty() && revision >= protocol::revision::r2025_06_18)
+        to["_meta"] = meta;
+}
+
+std::string
+failed_answer(base::logger const& log, std::string const& tool, std::string_view id, protocol::revision revision)
+{
+    try {
+        throw;
+    } catch (url_required const& needs) {
+        if (revision >= protocol::revision::r2025_11_25) {
+            json::object one;
+            one["mode"] = "url";
+            one["message"] = needs.what();
+            one["url"] = needs.url();
+            one["elicitationId"] = needs.id();
+            json::object data;
+            data["elicitations"].emplace_array().push_back(std::move(one));
+            return protocol::error_response(id, {protocol::code::url_required, needs.what(), json_text::to_json(data)});
+        }
+        tool_result result;
+        result.text = std::string(needs.what()) + " " + needs.url();
+        result.is_error = true;
+        return protocol::result_response(id, render(result, revision));
+    } catch (...) {
+        return protocol::result_response(id, render(current_failure(log, tool), revision));
+    }
+}
+
+protocol::rpc_error read_failure(base::logger const& log, std::string const& name, protocol::rpc_error missing)
+{
+    try {
+        throw;
+    } catch (not_found const&) {
+        return missing;
+    } catch (tool_error const& error) {
+        return {protocol::code::internal_error, error.what(), {}};
+    } catch (client_error const& error) {
+        return {protocol::code::internal_error, error.what(), {}};
+    } catch (std::exception const& error) {
+        log.error("{} failed: {}", name, error.what());
+    } catch (...) {
+        log.error("{} failed with something that is not an exception", name);
+    }
+    return {protocol::code::internal_error, "It failed. The server's log has the reason.", {}};
 }
 
 tool_result current_failure(base::logger const& log, std::string const& tool)
@@ -81,6 +161,8 @@ tool_result current_failure(base::logger const& log, std::string const& tool)
     try {
         throw;
     } catch (tool_error const& error) {
+        return {error.what(), {}, {}, true};
+    } catch (client_error const& error) {
         return {error.what(), {}, {}, true};
     } catch (std::exception const& error) {
         log.error("tool {} failed: {}", tool, error.what());

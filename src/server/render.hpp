@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/log.hpp"
+#include "protocol/message.hpp"
 #include "protocol/revision.hpp"
 
 #include <belay/server.hpp>
@@ -16,6 +17,17 @@ namespace belay::detail {
 
 /// Appends a Tool.
 void append_tool(std::string& out, tool_definition const& tool, protocol::revision revision);
+
+/// Adds icons and `_meta` to a listed thing, where the revision has them.
+void add_looks(json::object& to, std::vector<icon> const& icons, json::object const& meta, protocol::revision revision);
+
+/// The response of a tool that threw: of the exception being handled.
+[[nodiscard]] std::string
+failed_answer(base::logger const& log, std::string const& tool, std::string_view id, protocol::revision revision);
+
+/// The error of a resource or prompt that threw: `missing` for not_found, of the exception being handled.
+[[nodiscard]] protocol::rpc_error
+read_failure(base::logger const& log, std::string const& name, protocol::rpc_error missing);
 
 /// What the caller is told of the exception being handled: its text if it is a tool_error, a general sentence
 /// otherwise, with the text in the log.

@@ -178,10 +178,10 @@ runtime::outcome resource_catalogue::read(runtime::incoming const& request) cons
     start.traits.is_tool_call = false;
     start.traits.is_retry_safe = true;
     start.progress_token = progress_token_of(request.message);
-    start.run = [&node = request.node, token = start.progress_token, id = request.message.id, uri, failed,
+    start.run = [&node = request.node, context = context_of(request), id = request.message.id, uri, failed,
                  mime = what->what->mime, work = std::move(*work)](std::shared_ptr<runtime::call> on) mutable {
         start_work<resource_contents>(
-            node, std::move(on), std::move(token), std::move(work),
+            node, std::move(on), std::move(context), std::move(work),
             [id, uri, mime](resource_contents const& contents) {
                 return protocol::result_response(id, render_contents(contents, uri, mime));
             },

@@ -525,8 +525,8 @@ void streamable_http::run_call(
     runtime::start_call start, std::optional<protocol::trace_context> trace)
 {
     auto& loop = exchange->loop();
-    runtime::call_request request{
-        std::move(id), revision, start.traits, caller_of(exchange->request()), std::move(start.once), std::move(trace)};
+    runtime::call_request request{std::move(id),         revision,        start.traits, caller_of(exchange->request()),
+                                  std::move(start.once), std::move(trace)};
     if (settings_.answer == answer_form::json) {
         if (request.once)
             return exchange->respond(

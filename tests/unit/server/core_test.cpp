@@ -187,7 +187,6 @@ protected:
     }
     runtime::outcome handle(std::string const& text, revision revision = protocol::newest_revision)
     {
-        server_.core()->seal();
         request_ = json::parse(text);
         auto const message = protocol::read_message(request_);
         EXPECT_TRUE(message);

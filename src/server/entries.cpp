@@ -1,0 +1,300 @@
+// The builders that authors use: server, and the entries for tools, resources and prompts.
+#include "runtime/node.hpp"
+#include "server/admission.hpp"
+#include "server/completion.hpp"
+#include "server/core.hpp"
+#include "server/notices.hpp"
+
+#include <belay/server.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <stdexcept>
+
+namespace belay {
+
+server::server(std::string name, std::string version)
+    : core_(std::make_shared<detail::server_core>(std::move(name), std::move(version)))
+{
+}
+
+server& server::instructions(std::string text)
+{
+    core_->about().instructions = std::move(text);
+    return *this;
+}
+server& server::title(std::string text)
+{
+    core_->about().title = std::move(text);
+    return *this;
+}
+server& server::website(std::string url)
+{
+    core_->about().website = std::move(url);
+    return *this;
+}
+server& server::add_icon(icon icon)
+{
+    core_->about().icons.push_back(std::move(icon));
+    return *this;
+}
+server& server::page_size(std::size_t items)
+{
+    core_->about().page_size = items;
+    return *this;
+}
+server& server::every(std::chrono::nanoseconds period, std::function<void()> function)
+{
+    core_->every(period, std::move(function));
+    return *this;
+}
+server& server::on_log_level(std::function<void(session const&, log_level)> function)
+{
+    core_->on_log_level(std::move(function));
+    return *this;
+}
+
+tool_entry server::add(std::shared_ptr<detail::tool_definition> definition)
+{
+    core_->reserve(*definition);
+    return {core_, std::move(definition)};
+}
+
+resource_entry server::add(std::string uri, detail::handler<resource_contents> read)
+{
+    auto definition = std::make_shared<detail::resource_definition>();
+    definition->is_template = uri.contains('{');
+    definition->uri = std::move(uri);
+    definition->read = std::move(read);
+    core_->reserve(*definition);
+    return {core_, std::move(definition)};
+}
+
+prompt_entry server::add_prompt(std::string name, detail::handler<prompt_result> get)
+{
+    auto definition = std::make_shared<detail::prompt_definition>();
+    definition->name = std::move(name);
+    definition->get = std::move(get);
+    definition->arguments = detail::arguments_of(definition->get.schema);
+    core_->reserve(*definition);
+    return {core_, std::move(definition)};
+}
+
+bool server::remove_tool(std::string_view name)
+{
+    return core_->remove_tool(name);
+}
+bool server::remove_resource(std::string_view uri)
+{
+    return core_->remove_resource(uri);
+}
+bool server::remove_prompt(std::string_view name)
+{
+    return core_->remove_prompt(name);
+}
+void server::resource_updated(std::string const& uri)
+{
+    core_->resource_updated(uri);
+}
+std::vector<std::string> server::subscriptions() const
+{
+    return core_->subscriptions();
+}
+void server::log(log_level level, std::string const& logger, json::value const& data)
+{
+    core_->log_to_all(level, detail::log_notice(level, logger, data));
+}
+
+// --- tools
+
+tool_entry::tool_entry(std::shared_ptr<detail::server_core> core, std::shared_ptr<detail::tool_definition> definition)
+    : core_(std::move(core)), kept_(std::move(definition)), definition_(*kept_), exceptions_(std::uncaught_exceptions())
+{
+}
+tool_entry::~tool_entry()
+{
+    // A tool whose description threw is not published.
+    core_->publish(std::move(kept_), std::uncaught_exceptions() > exceptions_);
+}
+
+tool_entry& tool_entry::describe(std::string text)
+{
+    definition_.description = std::move(text);
+    return *this;
+}
+tool_entry& tool_entry::title(std::string text)
+{
+    definition_.title = std::move(text);
+    return *this;
+}
+tool_entry& tool_entry::add_icon(icon icon)
+{
+    definition_.icons.push_back(std::move(icon));
+    return *this;
+}
+tool_entry& tool_entry::meta(std::string key, json::value value)
+{
+    definition_.meta[key] = std::move(value);
+    return *this;
+}
+tool_entry& tool_entry::input_schema(json::object schema)
+{
+    definition_.input_schema = std::move(schema);
+    return *this;
+}
+tool_entry& tool_entry::output_schema(json::object schema)
+{
+    definition_.output_schema = std::move(schema);
+    return *this;
+}
+tool_entry& tool_entry::read_only()
+{
+    definition_.read_only = true;
+    return *this;
+}
+tool_entry& tool_entry::destructive()
+{
+    definition_.destructive = true;
+    return *this;
+}
+tool_entry& tool_entry::idempotent()
+{
+    definition_.idempotent = true;
+    return *this;
+}
+tool_entry& tool_entry::closed_world()
+{
+    definition_.open_world = false;
+    return *this;
+}
+tool_entry& tool_entry::timeout(std::chrono::nanoseconds limit)
+{
+    if (definition_.quick)
+        throw std::invalid_argument(
+            "tool " + definition_.name
+            + " cannot wait, so it can have no timeout; if it takes long, call blocking() before timeout()");
+    definition_.timeout = limit;
+    return *this;
+}
+tool_entry& tool_entry::cancel_when_orphaned(std::chrono::nanoseconds limit)
+{
+    if (definition_.quick)
+        throw std::invalid_argument(
+            "tool " + definition_.name
+            + " cannot wait, so it can have no orphan limit; if it takes long, call blocking() before this");
+    definition_.orphan_limit = limit;
+    return *this;
+}
+tool_entry& tool_entry::never_wait()
+{
+    definition_.waits_for_reader = false;
+    return *this;
+}
+
+// --- resources
+
+resource_entry::resource_entry(
+    std::shared_ptr<detail::server_core> core, std::shared_ptr<detail::resource_definition> definition)
+    : core_(std::move(core)), definition_(std::move(definition)), exceptions_(std::uncaught_exceptions())
+{
+}
+resource_entry::~resource_entry()
+{
+    core_->publish(std::move(definition_), std::uncaught_exceptions() > exceptions_);
+}
+resource_entry& resource_entry::name(std::string text)
+{
+    definition_->name = std::move(text);
+    return *this;
+}
+resource_entry& resource_entry::title(std::string text)
+{
+    definition_->title = std::move(text);
+    return *this;
+}
+resource_entry& resource_entry::describe(std::string text)
+{
+    definition_->description = std::move(text);
+    return *this;
+}
+resource_entry& resource_entry::mime(std::string type)
+{
+    definition_->mime = std::move(type);
+    return *this;
+}
+resource_entry& resource_entry::size(std::uint64_t bytes)
+{
+    definition_->size = bytes;
+    return *this;
+}
+resource_entry& resource_entry::annotate(annotations notes)
+{
+    definition_->notes = std::move(notes);
+    return *this;
+}
+resource_entry& resource_entry::add_icon(icon icon)
+{
+    definition_->icons.push_back(std::move(icon));
+    return *this;
+}
+resource_entry& resource_entry::meta(std::string key, json::value value)
+{
+    definition_->meta[key] = std::move(value);
+    return *this;
+}
+resource_entry& resource_entry::complete(std::string variable, completer function)
+{
+    if (!definition_->is_template)
+        throw std::invalid_argument("resource " + definition_->uri + " has no variables to complete");
+    definition_->completers.emplace_back(std::move(variable), std::move(function));
+    return *this;
+}
+resource_entry& resource_entry::complete(std::string variable, std::vector<std::string> values)
+{
+    return complete(std::move(variable), detail::one_of(std::move(values)));
+}
+
+// --- prompts
+
+prompt_entry::prompt_entry(
+    std::shared_ptr<detail::server_core> core, std::shared_ptr<detail::prompt_definition> definition)
+    : core_(std::move(core)), definition_(std::move(definition)), exceptions_(std::uncaught_exceptions())
+{
+}
+prompt_entry::~prompt_entry()
+{
+    core_->publish(std::move(definition_), std::uncaught_exceptions() > exceptions_);
+}
+prompt_entry& prompt_entry::title(std::string text)
+{
+    definition_->title = std::move(text);
+    return *this;
+}
+prompt_entry& prompt_entry::describe(std::string text)
+{
+    definition_->description = std::move(text);
+    return *this;
+}
+prompt_entry& prompt_entry::add_icon(icon icon)
+{
+    definition_->icons.push_back(std::move(icon));
+    return *this;
+}
+prompt_entry& prompt_entry::meta(std::string key, json::value value)
+{
+    definition_->meta[key] = std::move(value);
+    return *this;
+}
+prompt_entry& prompt_entry::complete(std::string argument, completer function)
+{
+    if (std::ranges::find(definition_->arguments, argument, &detail::argument::name) == definition_->arguments.end())
+        throw std::invalid_argument("prompt " + definition_->name + " has no argument " + argument);
+    definition_->completers.emplace_back(std::move(argument), std::move(function));
+    return *this;
+}
+prompt_entry& prompt_entry::complete(std::string argument, std::vector<std::string> values)
+{
+    return complete(std::move(argument), detail::one_of(std::move(values)));
+}
+
+}

@@ -1,0 +1,99 @@
+// A session as handlers see it, and the parts of registration that need no core.
+#include "base/ids.hpp"
+#include "protocol/message.hpp"
+#include "runtime/node.hpp"
+#include "server/call_state.hpp"
+#include "server/core.hpp"
+#include "server/notices.hpp"
+
+#include <boost/json/parse.hpp>
+
+#include <charconv>
+
+namespace belay {
+
+std::string session::name() const
+{
+    return link_->session()->name;
+}
+
+std::string session::principal() const
+{
+    return link_->session()->key.principal;
+}
+
+json::object session::client() const
+{
+    boost::system::error_code error;
+    auto const value = json::parse(link_->session()->current_record()->client_info, error);
+    return !error && value.is_object() ? value.get_object() : json::object();
+}
+
+void session::log(log_level level, std::string const& logger, json::value const& data) const
+{
+    if (static_cast<int>(level) >= link_->session()->current_record()->log_level)
+        link_->node().notify(link_->session(), detail::log_notice(level, logger, data));
+}
+
+}
+
+namespace belay::detail {
+
+void throw_bad_answer(decode_error const& error)
+{
+    throw client_error(
+        protocol::code::invalid_params, "The client's answer is not what was asked for: " + error.text());
+}
+
+json::object typed_by(json::object const& schema, json::object const& texts)
+{
+    json::object typed;
+    auto const* properties = schema.if_contains("properties");
+    for (auto const& each : texts) {
+        auto const* property
+            = properties && properties->is_object() ? properties->get_object().if_contains(each.key()) : nullptr;
+        auto const* type = property && property->is_object() ? property->get_object().if_contains("type") : nullptr;
+        auto const* text = each.value().if_string();
+        json::value value = each.value();
+        if (type && type->is_string() && text) {
+            auto const& name = type->get_string();
+            auto const* const begin = text->data();
+            auto const* const end = begin + text->size();
+            if (name == "integer") {
+                std::int64_t number = 0;
+                if (auto const [rest, bad] = std::from_chars(begin, end, number); bad == std::errc() && rest == end)
+                    value = number;
+            } else if (name == "number") {
+                double number = 0;
+                if (auto const [rest, bad] = std::from_chars(begin, end, number); bad == std::errc() && rest == end)
+                    value = number;
+            } else if (name == "boolean" && (*text == "true" || *text == "false")) {
+                value = *text == "true";
+            }
+        }
+        typed[each.key()] = std::move(value);
+    }
+    return typed;
+}
+
+std::vector<argument> arguments_of(json::object const& schema)
+{
+    std::vector<argument> arguments;
+    auto const* properties = schema.if_contains("properties");
+    auto const* required = schema.if_contains("required");
+    if (!properties || !properties->is_object())
+        return arguments;
+    for (auto const& each : properties->get_object()) {
+        argument one;
+        one.name = each.key();
+        if (auto const* object = each.value().if_object())
+            if (auto const* text = object->if_contains("description"); text && text->is_string())
+                one.description = text->get_string().c_str();
+        one.is_required = required && required->is_array()
+            && std::ranges::find(required->get_array(), json::value(each.key())) != required->get_array().end();
+        arguments.push_back(std::move(one));
+    }
+    return arguments;
+}
+
+}
