@@ -81,7 +81,7 @@ echo "milk, bread" >folder/list.txt
 touch -d '2001-01-01' folder/list.txt # a time that the clock's resolution cannot hide
 wait_for '"method":"notifications/resources/updated","params":{"uri":"files:///list.txt"}'
 echo "new" >folder/new.txt
-wait_for '"method":"notifications/resources/list_changed"'
+wait_for '{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}'
 ask resources/read '{"uri":"files:///new.txt"}'
 grep -q '"text":"new\\n"' answer
 kill "$reader"

@@ -118,9 +118,12 @@ belay::tool_result show_note(notebook const& book, note_args const& args)
 // [raw]
 belay::tool_result count_words(belay::json::object args)
 {
+    auto const* text = args.if_contains("text");
+    if (!text || !text->is_string())
+        throw belay::tool_error("text must be a string");
     std::int64_t words = 0;
     bool was_blank = true;
-    for (char const c : args["text"].as_string()) {
+    for (char const c : text->get_string()) {
         words += was_blank && c != ' ' ? 1 : 0;
         was_blank = c == ' ';
     }

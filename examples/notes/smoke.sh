@@ -60,6 +60,8 @@ call show_note '{"title":"none"}'
 grep -q 'There is no note none' answer
 call count_words '{"text":"one two"}'
 grep -q '"structuredContent":{"words":2}' answer
+call count_words '{}'
+grep -q '"isError":true' answer
 
 ask resources/list '{}'
 grep -q '"uri":"notes://food"' answer

@@ -1,5 +1,6 @@
-// Event ids and the ids of questions: any text is read or refused without harm; what is read is written as the same text but for its nonce,
-// and what is written is read as the same position. Input: text; its first bytes also make a position.
+// Event ids and the ids of questions: any text is read or refused without harm; what is read is written as the same
+// text but for its nonce, and what is written is read as the same position. Input: text; its first bytes also make a
+// position.
 #include "engine/cursor.hpp"
 
 #include <algorithm>

@@ -19,9 +19,9 @@ protected:
     }
     client_session open_asking_session()
     {
-        auto const answer = post_plain(
-            R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25",)"
-            R"("capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"0"}}})");
+        auto const answer
+            = post_plain(R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25",)"
+                         R"("capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"0"}}})");
         return {std::string(answer.header("Mcp-Session-Id").value_or("")), "2025-11-25"};
     }
     /// Begins the call, reads up to the question and dies.
@@ -38,7 +38,9 @@ protected:
     {
         auto const id = text_at(message_of(asked.events[0]), "id");
         EXPECT_EQ(
-            post(session, fmt::format(R"({{"jsonrpc":"2.0","id":"{}","result":{{"action":"accept","content":{{}}}}}})", id))
+            post(
+                session,
+                fmt::format(R"({{"jsonrpc":"2.0","id":"{}","result":{{"action":"accept","content":{{}}}}}})", id))
                 .status,
             202u);
     }
