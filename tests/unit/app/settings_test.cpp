@@ -242,6 +242,8 @@ TEST_F(Settings, AreSetByFlag)
         // complete() has filled in what follows from others.
         if (each.key != "threads")
             changed.threads = 0;
+        if (each.key != "workers.threads")
+            changed.worker_threads = 0;
         if (each.key == "events.max_age") {
             EXPECT_EQ(changed.runtime.limits.event_age, 1234ms);
         }
