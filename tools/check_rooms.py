@@ -37,12 +37,12 @@ ROOMS = {
         ["engine", "store_ports", "protocol", "base", "observe"],
     ),
     "server": (
-        "tools, dispatch, the call context; implements `service`",
+        "tools, resources, prompts, completions, dispatch, the call context; implements `service`",
         ["runtime", "engine", "protocol", "json", "base", "io", "observe"],
     ),
     "auth": ("bearer validation, principals", ["http", "json", "store_ports", "base", "io", "observe"]),
     "transport": (
-        "streamable HTTP; sees protocol types only",
+        "streamable HTTP, a pipe for stdio and tests; sees protocol types only",
         ["runtime", "engine", "protocol", "http", "auth", "base", "io", "observe"],
     ),
     "client": ("client of any MCP server", ["transport", "protocol", "json", "base", "io", "observe"]),
@@ -61,6 +61,11 @@ PUBLIC = {
     "task.hpp": "server",
     "blocking.hpp": "server",
     "call.hpp": "server",
+    "content.hpp": "server",
+    "prompt.hpp": "server",
+    "question.hpp": "server",
+    "resource.hpp": "server",
+    "testing.hpp": "app",
     "server.hpp": "server",
     "run.hpp": "app",
 }

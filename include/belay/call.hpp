@@ -36,6 +36,18 @@ class call_state;
 class session_link;
 }
 
+/// A W3C trace context, to be passed on to what a tool calls.
+struct trace {
+    std::string id;     ///< 32 hexadecimal digits
+    std::string parent; ///< the caller's span, 16 hexadecimal digits
+    std::string state;  ///< `tracestate`
+    bool is_sampled = false;
+
+    [[nodiscard]] explicit operator bool() const noexcept { return !id.empty(); }
+    /// The `traceparent` header for a request made within the span (16 hexadecimal digits).
+    [[nodiscard]] std::string header(std::string const& span) const;
+};
+
 /// One client's conversation with the server. Cheap to copy; may be used from any thread.
 class session {
 public:
@@ -123,6 +135,8 @@ public:
 
     [[nodiscard]] belay::session session() const;
     [[nodiscard]] std::string principal() const { return session().principal(); }
+    /// The W3C trace that the request belongs to, from its `_meta` or headers; empty fields if there is none.
+    [[nodiscard]] belay::trace trace() const;
     /// The request's `_meta`.
     [[nodiscard]] json::object const& meta() const;
 

@@ -22,7 +22,7 @@ parse_command_line(std::string const& name, std::string const& version, int argc
     settings chosen;
     settings_table const table(chosen, of);
     CLI::App app(fmt::format(
-        "{} {}: serves MCP over HTTP; calls survive the loss of their connection.\n"
+        "{} {}: serves MCP over HTTP or stdio; calls survive the loss of their connection.\n"
         "Each setting can also stand in belay.toml under its key or in the environment as BELAY_KEY; flags win.\n"
         "Times are written 500ms, 15s, 10m, 1h; sizes 64KiB, 8MiB, 1GiB.",
         name, version));
@@ -39,6 +39,9 @@ parse_command_line(std::string const& name, std::string const& version, int argc
         else
             option->expected(1);
     }
+    app.add_flag(
+        "--stdio", chosen.is_stdio,
+        "Serve one client over standard input and output, a message per line, instead of HTTP.");
     bool wants_settings = false;
     app.add_flag("--settings", wants_settings, "Print the reference of all settings as Markdown and exit.");
     bool wants_check = false;

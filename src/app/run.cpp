@@ -1,6 +1,7 @@
 // belay::run: a server as a program.
 #include "app/command_line.hpp"
 #include "app/host.hpp"
+#include "app/stdio.hpp"
 #include "app/systemd.hpp"
 
 #include <belay/run.hpp>
@@ -55,6 +56,8 @@ printed_addresses addresses_of(host const& host)
 
 int serve(server const& server, settings const& settings)
 {
+    if (settings.is_stdio)
+        return serve_stdio(server, settings);
     try {
         http::raise_descriptor_limit();
         base::machine_clock clock;

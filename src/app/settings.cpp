@@ -371,6 +371,9 @@ settings_table::settings_table(settings& into, program of)
     b.choice<bool>(
         "accept_stale_initialize", "", into.transport.accept_stale_initialize, {{"false", false}, {"true", true}},
         "Whether initialize with an unknown session id opens a new session instead of 404.");
+    b.choice<bool>(
+        "redeliver_requests", "", run.redeliver_requests, {{"false", false}, {"true", true}},
+        "Whether who resumes a call is asked again what it was asked before its cursor and has not answered.");
     b.choice<engine::standalone_policy>(
         "standalone", "", run.standalone,
         {{"takeover", engine::standalone_policy::takeover}, {"conflict", engine::standalone_policy::conflict}},

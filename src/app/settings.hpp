@@ -16,6 +16,7 @@
 namespace belay::app {
 
 struct settings {
+    bool is_stdio = false; ///< the flag --stdio alone; no key
     std::string endpoint = "/mcp";
     unsigned threads = 0; ///< 0: one per core
     unsigned worker_threads = 0; ///< 0: one per core

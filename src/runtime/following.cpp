@@ -86,6 +86,8 @@ void following::begin()
                     self->wake_hint();
             });
         });
+    if (from_.sequence && *from_.sequence > 0 && node_.settings().redeliver_requests)
+        return collect_questions();
     if (from_.sequence)
         return open(*from_.sequence);
     node_.store().read_after(stream_, ~std::uint64_t(0), {0, 0}, [self = shared_from_this()](result<store::page> page) {
@@ -98,6 +100,21 @@ void following::begin()
         bool const has_backlog = self->node_.settings().backlog == backlog_policy::undelivered;
         self->open(has_backlog ? page->state.reader.delivered : page->state.top.sequence);
     });
+}
+
+void following::collect_questions()
+{
+    node_.store().read_after(
+        stream_, 0, {~std::size_t(0), ~std::size_t(0)}, [self = shared_from_this()](result<store::page> page) {
+            if (self->has_left_)
+                return;
+            auto const position = *self->from_.sequence;
+            if (page)
+                for (auto const& event : page->events)
+                    if (event.kind == store::event_kind::question && event.sequence <= position)
+                        self->unanswered_.push_back(event.payload);
+            self->open(position);
+        });
 }
 
 void following::open(std::uint64_t position)
@@ -200,6 +217,8 @@ void following::perform()
                         id_text_.clear();
                         ids_->append(id_text_, send.sequence, node_.next_nonce());
                         sink_->write_priming(id_text_, node_.retry_delay(), priming_);
+                        for (auto const& question : std::exchange(unanswered_, {}))
+                            sink_->write_event(id_of(send.sequence), *question);
                     },
                     [&](engine::send_gap const& gap) {
                         node_.metrics().gaps_told.Increment();

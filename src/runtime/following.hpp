@@ -82,6 +82,7 @@ public:
 
 private:
     void begin();
+    void collect_questions();
     void open(std::uint64_t position);
     void perform();
     void wake_hint();
@@ -113,6 +114,7 @@ private:
     std::shared_ptr<std::atomic<bool>> wake_pending_;
     base::timer tick_;
     std::string id_text_;
+    std::vector<store::bytes> unanswered_; // to be asked again, after the priming event
 };
 
 }

@@ -183,6 +183,7 @@ std::shared_ptr<call> node::begin_member(std::shared_ptr<call> const& batch, std
     // Counted without asking whether the node drains: its batch was begun before.
     running_calls_.fetch_add(1);
     auto member = std::make_shared<call>(batch, std::move(id), traits);
+    member->set_trace(batch->trace());
     {
         auto& session = batch->session();
         std::lock_guard const lock(session.mutex);

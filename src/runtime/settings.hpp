@@ -33,6 +33,7 @@ struct settings {
     std::size_t open_without_origin = 64;
     engine::standalone_policy standalone = engine::standalone_policy::takeover;
     backlog_policy backlog = backlog_policy::undelivered;
+    bool redeliver_requests = false; ///< a resume gets unanswered questions from before its cursor again
     legacy_priming priming_legacy = legacy_priming::typed;
     duplicate_policy duplicate_ids = duplicate_policy::isolate;
 };

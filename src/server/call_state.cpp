@@ -89,6 +89,14 @@ session call::session() const
     return belay::session(std::make_shared<detail::session_link const>(state_->node(), state_->on().shared_session()));
 }
 
+trace call::trace() const
+{
+    auto const& of = state_->on().trace();
+    if (!of)
+        return {};
+    return {of->trace_id, of->parent_id, of->tracestate, of->is_sampled()};
+}
+
 json::object const& call::meta() const
 {
     return state_->meta();

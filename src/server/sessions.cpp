@@ -12,6 +12,11 @@
 
 namespace belay {
 
+std::string trace::header(std::string const& span) const
+{
+    return "00-" + id + "-" + span + (is_sampled ? "-01" : "-00");
+}
+
 std::string session::name() const
 {
     return link_->session()->name;

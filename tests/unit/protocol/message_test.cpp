@@ -7,6 +7,13 @@
 
 namespace belay::protocol {
 
+TEST(Message, NotificationsMayHaveNoParams)
+{
+    EXPECT_EQ(notification("a/b", ""), R"({"jsonrpc":"2.0","method":"a/b"})");
+    EXPECT_EQ(notification("a/b", "{}"), R"({"jsonrpc":"2.0","method":"a/b","params":{}})");
+    EXPECT_EQ(request("x-1", "a/b", ""), R"({"jsonrpc":"2.0","id":"x-1","method":"a/b"})");
+}
+
 TEST(Message, GivesAnAnswerAnotherId)
 {
     EXPECT_EQ(answer_for(result_response("1", "{}"), R"("b,\"c")"), result_response(R"("b,\"c")", "{}"));

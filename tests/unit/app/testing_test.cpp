@@ -1,0 +1,173 @@
+// The test kit, tested as an author would use it.
+#include <belay/testing.hpp>
+
+#include <gtest/gtest.h>
+
+namespace belay {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+struct trip {
+    std::string city;
+    int days = 3;
+
+    static constexpr field docs[] = {field("days").defaulted()};
+};
+BOOST_DESCRIBE_STRUCT(trip, (), (city, days))
+
+struct confirmation {
+    bool yes = false;
+};
+BOOST_DESCRIBE_STRUCT(confirmation, (), (yes))
+
+task<std::string> forecast(call& call, trip args)
+{
+    auto progress = call.progress(args.days);
+    for (int day = 1; day <= args.days; ++day) {
+        co_await call.sleep(1s);
+        co_await progress.step();
+    }
+    co_return "sunny in " + args.city;
+}
+
+task<std::string> careful(call& call)
+{
+    answer<confirmation> reply = co_await call.ask<confirmation>("sure", "Are you sure?");
+    if (!reply || !reply->yes)
+        throw tool_error("not confirmed");
+    co_return std::string("done");
+}
+
+server weather()
+{
+    server made("weather", "1");
+    made.tool("forecast", forecast);
+    made.tool("careful", careful);
+    made.resource("weather://today", [] { return std::string("sun"); }).mime("text/plain");
+    return made;
+}
+
+}
+
+TEST(TestKit, DrivesAServerWithItsOwnClock)
+{
+    // [drive]
+    auto const server = weather();
+    testing::client client(server);
+    EXPECT_EQ(client.initialized().at("serverInfo").at("name"), "weather");
+    auto call = client.begin(
+        "tools/call", {{"name", "forecast"}, {"arguments", {{"city", "Rome"}}}, {"_meta", {{"progressToken", "p"}}}});
+    EXPECT_FALSE(call.is_answered());
+    EXPECT_THROW((void)call.result(), std::logic_error);
+    client.advance(1s);
+    EXPECT_EQ(client.notifications("notifications/progress").size(), 1u);
+    client.advance(2s);
+    EXPECT_EQ(call.result().at("content").at(0).at("text"), "sunny in Rome");
+    EXPECT_EQ(client.notifications("notifications/progress").size(), 3u);
+    // [/drive]
+}
+
+TEST(TestKit, AnswersForTheClient)
+{
+    // [answer]
+    auto const server = weather();
+    testing::client client(server, {.capabilities = {{"elicitation", json::object()}}});
+    bool says = true;
+    client.answer("elicitation/create", [&](json::object const& params) {
+        EXPECT_EQ(params.at("message"), "Are you sure?");
+        return json::object{{"action", "accept"}, {"content", {{"yes", says}}}};
+    });
+    EXPECT_EQ(client.call("careful").at("content").at(0).at("text"), "done");
+    says = false;
+    EXPECT_EQ(client.call("careful").at("isError"), true);
+    // [/answer]
+}
+
+TEST(TestKit, LeavesAQuestionOpenUntilSomeoneAnswers)
+{
+    auto const server = weather();
+    testing::client client(server, {.capabilities = {{"elicitation", json::object()}}});
+    auto call = client.begin("tools/call", {{"name", "careful"}});
+    client.advance(5min);
+    EXPECT_FALSE(call.is_answered());
+    client.answer("elicitation/create", [](json::object const&) -> json::object { throw std::runtime_error("no"); });
+    EXPECT_EQ(call.result().at("isError"), true);
+}
+
+TEST(TestKit, GivesErrorsAsExceptions)
+{
+    auto const server = weather();
+    testing::client client(server);
+    try {
+        (void)client.request("resources/read", {{"uri", "weather://tomorrow"}});
+        FAIL();
+    } catch (testing::request_error const& error) {
+        EXPECT_EQ(error.code(), -32002);
+        EXPECT_EQ(error.data().at("uri"), "weather://tomorrow");
+    }
+    EXPECT_EQ(client.request("resources/read", {{"uri", "weather://today"}}).at("contents").at(0).at("text"), "sun");
+}
+
+TEST(TestKit, CancelsACall)
+{
+    auto const server = weather();
+    testing::client client(server);
+    auto call = client.begin("tools/call", {{"name", "forecast"}, {"arguments", {{"city", "Rome"}}}});
+    call.cancel();
+    EXPECT_THROW((void)call.result(), testing::request_error);
+}
+
+TEST(TestKit, RunsOneFunction)
+{
+    // [function]
+    testing::tool_run<std::string> run(forecast, trip{"Oslo", 2});
+    run.begin();
+    EXPECT_THROW((void)run.result(), std::logic_error);
+    run.by().advance(2s);
+    EXPECT_EQ(run.result(), "sunny in Oslo");
+    EXPECT_EQ(run.by().notifications("notifications/progress").size(), 2u);
+    // [/function]
+}
+
+TEST(TestKit, TellsHowAFunctionFailed)
+{
+    testing::tool_run<std::string> run(careful);
+    run.begin();
+    EXPECT_THROW((void)run.result(), tool_error); // the client cannot show forms
+}
+
+TEST(TestKit, TellsOfChangedLists)
+{
+    auto server = weather();
+    testing::client client(server);
+    server.tool("new", [] { return std::string(); });
+    server.prompt("greet", [] { return std::string("Say hello."); });
+    EXPECT_TRUE(server.remove_tool("careful"));
+    EXPECT_FALSE(server.remove_tool("careful"));
+    client.advance(1ms);
+    EXPECT_EQ(client.notifications("notifications/tools/list_changed").size(), 1u);
+    EXPECT_EQ(client.notifications("notifications/prompts/list_changed").size(), 1u);
+    EXPECT_EQ(client.request("tools/list").at("tools").as_array().size(), 2u);
+    EXPECT_EQ(
+        client.request("prompts/get", {{"name", "greet"}}).at("messages").at(0).at("content").at("text"), "Say hello.");
+}
+
+TEST(TestKit, TellsSubscribersOfUpdates)
+{
+    auto server = weather();
+    testing::client client(server);
+    server.resource_updated("weather://today"); // nobody is subscribed
+    EXPECT_TRUE(client.request("resources/subscribe", {{"uri", "weather://today"}}).empty());
+    EXPECT_EQ(server.subscriptions(), std::vector<std::string>{"weather://today"});
+    server.resource_updated("weather://today");
+    client.advance(1ms);
+    ASSERT_EQ(client.notifications("notifications/resources/updated").size(), 1u);
+    client.request("resources/unsubscribe", {{"uri", "weather://today"}});
+    server.resource_updated("weather://today");
+    client.advance(1ms);
+    EXPECT_EQ(client.notifications("notifications/resources/updated").size(), 1u);
+}
+
+}
