@@ -61,6 +61,8 @@ public:
     [[nodiscard]] json::object client() const;
     /// A log message that belongs to no call, unless its level is below what the session asked for.
     void log(log_level level, std::string const& logger, json::value const& data) const;
+    void log(log_level level, std::string const& logger, std::string const& text) const;
+    void log(log_level level, std::string const& logger, char const* text) const;
 
 private:
     std::shared_ptr<detail::session_link const> link_;
@@ -81,6 +83,7 @@ private:
     std::shared_ptr<detail::call_state> state_;
     std::optional<double> total_;
     double value_ = 0;
+    bool has_reported_ = false; // a first report may be of 0
 };
 
 class call {

@@ -293,8 +293,12 @@ public:
     server& title(std::string text);
     server& website(std::string url);
     server& add_icon(icon icon);
-    /// Items per page of a list. 0, the default: all.
+    /// The lists that clients read.
+    enum class list { tools, resources, resource_templates, prompts };
+    /// Items per page of every list. 0, the default: all.
     server& page_size(std::size_t items);
+    /// The same for one list.
+    server& page_size(list which, std::size_t items);
 
     /// Registers a tool. Throws std::invalid_argument for a bad or repeated name.
     template<class F>
@@ -333,6 +337,8 @@ public:
     [[nodiscard]] std::vector<std::string> subscriptions() const;
     /// A log message for every session, unless its level is below what the session asked for.
     void log(log_level level, std::string const& logger, json::value const& data);
+    void log(log_level level, std::string const& logger, std::string const& text);
+    void log(log_level level, std::string const& logger, char const* text);
 
     /// Runs a quick function on one of the server's loops again and again while it serves. Before the start.
     server& every(std::chrono::nanoseconds period, std::function<void()> function);

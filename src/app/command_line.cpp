@@ -17,10 +17,10 @@ constexpr auto default_file = "belay.toml";
 }
 
 std::expected<settings, int>
-parse_command_line(std::string const& name, std::string const& version, int argc, char** argv)
+parse_command_line(std::string const& name, std::string const& version, int argc, char** argv, program of)
 {
     settings chosen;
-    settings_table const table(chosen);
+    settings_table const table(chosen, of);
     CLI::App app(fmt::format(
         "{} {}: serves MCP over HTTP or stdio; calls survive the loss of their connection.\n"
         "Each setting can also stand in belay.toml under its key or in the environment as BELAY_KEY; flags win.\n"

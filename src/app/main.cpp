@@ -1,9 +1,7 @@
 // The `belay` program: the reference server.
 #include "app/build_info.hpp"
 #include "app/command_line.hpp"
-#include "app/reference_tools.hpp"
-
-#include <belay/run.hpp>
+#include "app/reference/reference.hpp"
 
 #include <fmt/format.h>
 
@@ -23,8 +21,7 @@ constexpr auto usage = "belay: an MCP server that never drops a call\n"
 
 int main(int argc, char** argv)
 {
-    belay::server server("belay", BELAY_VERSION);
-    belay::app::add_reference_tools(server);
+    using belay::app::program;
     if (argc < 2 || std::strcmp(argv[1], "--help") == 0 || std::strcmp(argv[1], "-h") == 0) {
         fmt::print("{}", usage);
         return argc < 2 ? 2 : 0;
@@ -35,7 +32,7 @@ int main(int argc, char** argv)
     }
     if (std::strcmp(argv[1], "settings") == 0) {
         belay::app::settings settings;
-        fmt::print("{}", belay::app::settings_table(settings).markdown());
+        fmt::print("{}", belay::app::settings_table(settings, program::reference).markdown());
         return 0;
     }
     if (std::strcmp(argv[1], "check-config") == 0) {
@@ -43,7 +40,8 @@ int main(int argc, char** argv)
         std::vector<char*> arguments(argv + 1, argv + argc);
         arguments.insert(arguments.begin() + 1, flag);
         auto const parsed = belay::app::parse_command_line(
-            "belay check-config", BELAY_VERSION, static_cast<int>(arguments.size()), arguments.data());
+            "belay check-config", BELAY_VERSION, static_cast<int>(arguments.size()), arguments.data(),
+            program::reference);
         return parsed ? 0 : parsed.error();
     }
     if (std::strcmp(argv[1], "serve") != 0) {
@@ -52,5 +50,13 @@ int main(int argc, char** argv)
     }
     static char name[] = "belay serve";
     argv[1] = name;
-    return belay::run(server, argc - 1, argv + 1);
+    auto const parsed = belay::app::parse_command_line("belay", BELAY_VERSION, argc - 1, argv + 1, program::reference);
+    if (!parsed)
+        return parsed.error();
+    belay::server server("belay", BELAY_VERSION);
+    belay::app::add_reference(server);
+    belay::base::system_random random;
+    if (parsed->reference_background)
+        belay::app::add_reference_background(server, random);
+    return belay::app::serve(server, *parsed);
 }

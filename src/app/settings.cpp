@@ -271,7 +271,7 @@ std::expected<std::size_t, std::string> parse_bytes(std::string_view text)
     return *number << shift;
 }
 
-settings_table::settings_table(settings& into)
+settings_table::settings_table(settings& into, program of)
 {
     auto& run = into.runtime;
     auto& http = into.http;
@@ -432,6 +432,10 @@ settings_table::settings_table(settings& into)
         "Where to list and end sessions: HOST:PORT on loopback, or unix:PATH.");
     b.mode("admin.unix_mode", into.admin_unix_mode, "Permissions of that unix socket's file.");
     b.count<std::size_t>("admin.max_page", "", into.admin_max_page, 1, 100'000, "Sessions listed at a time at most.");
+    if (of == program::reference)
+        b.choice<bool>(
+            "reference.background", "", into.reference_background, {{"on", true}, {"off", false}},
+            "Whether the reference server logs and updates subscribed resources now and then.");
 }
 
 std::string settings_table::entry::environment() const

@@ -29,6 +29,7 @@ struct settings {
     std::string admin_listen; ///< empty: off
     unsigned admin_unix_mode = 0600;
     std::size_t admin_max_page = 1000;
+    bool reference_background = true; ///< of the reference server only
     runtime::settings runtime;
     transport::streamable_http_settings transport;
     http::server_settings http;
@@ -41,10 +42,13 @@ struct settings {
     }
 };
 
+/// Whose settings: those of any server, or also those of the reference server.
+enum class program { any, reference };
+
 class settings_table {
 public:
     /// The table edits the settings given, which must outlive it.
-    explicit settings_table(settings& into);
+    explicit settings_table(settings& into, program of = program::any);
 
     struct entry {
         std::string key;    ///< as in belay.toml

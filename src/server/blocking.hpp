@@ -12,6 +12,7 @@
 #include <atomic>
 #include <deque>
 #include <expected>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -68,7 +69,7 @@ private:
     std::deque<message> outbox_;
     std::size_t outbox_bytes_ = 0;
     std::size_t dropped_ = 0;
-    double progress_ = 0;
+    double progress_ = -std::numeric_limits<double>::infinity();
     bool is_over_ = false;
     std::optional<std::string> response_; // none when it is over: the function failed in a way that has no answer
     bool is_awake_ = false;

@@ -29,7 +29,8 @@ task<void> progress_meter::step(std::string message)
 task<void> progress_meter::report(double value, std::string message)
 {
     state_->throw_if_ended();
-    if (value > value_) {
+    if (value > value_ || (value == 0 && !has_reported_)) {
+        has_reported_ = true;
         value_ = value;
         state_->progress(value, total_, message);
     }

@@ -288,13 +288,13 @@ runtime::outcome server_core::handle(runtime::incoming const& request)
     if (method == protocol::method::ping)
         return runtime::instant_answer{protocol::result_response(request.message.id, "{}")};
     if (method == protocol::method::tools_list)
-        return list_page(request, "tools", tools_, about_.page_size);
+        return list_page(request, "tools", tools_, page_size(server::list::tools));
     if (method == protocol::method::resources_read)
         return resources_.read(request);
     if (method == protocol::method::resources_list)
-        return resources_.list(request, about_.page_size);
+        return resources_.list(request, page_size(server::list::resources));
     if (method == protocol::method::resources_templates_list)
-        return resources_.list_templates(request, about_.page_size);
+        return resources_.list_templates(request, page_size(server::list::resource_templates));
     if (method == protocol::method::resources_subscribe)
         return resources_.subscribe(request, true);
     if (method == protocol::method::resources_unsubscribe)
@@ -302,7 +302,7 @@ runtime::outcome server_core::handle(runtime::incoming const& request)
     if (method == protocol::method::prompts_get)
         return prompts_.get(request);
     if (method == protocol::method::prompts_list)
-        return prompts_.list(request, about_.page_size);
+        return prompts_.list(request, page_size(server::list::prompts));
     if (method == protocol::method::complete)
         return detail::complete(request, prompts_, resources_);
     if (method == protocol::method::set_level)

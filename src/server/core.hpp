@@ -30,7 +30,7 @@ public:
         std::string website;
         std::string instructions;
         std::vector<icon> icons;
-        std::size_t page_size = 0;
+        std::array<std::size_t, 4> page_sizes{}; // by server::list; 0: all
     };
 
     server_core(std::string name, std::string version);
@@ -79,6 +79,10 @@ public:
 private:
     enum class list { tools, resources, prompts };
 
+    [[nodiscard]] std::size_t page_size(server::list which) const noexcept
+    {
+        return about_.page_sizes[static_cast<std::size_t>(which)];
+    }
     [[nodiscard]] runtime::outcome call_tool(runtime::incoming const& request) const;
     [[nodiscard]] runtime::outcome set_level(runtime::incoming const& request) const;
     void changed(list which);

@@ -40,7 +40,12 @@ server& server::add_icon(icon icon)
 }
 server& server::page_size(std::size_t items)
 {
-    core_->about().page_size = items;
+    core_->about().page_sizes.fill(items);
+    return *this;
+}
+server& server::page_size(list which, std::size_t items)
+{
+    core_->about().page_sizes[static_cast<std::size_t>(which)] = items;
     return *this;
 }
 server& server::every(std::chrono::nanoseconds period, std::function<void()> function)
@@ -103,6 +108,14 @@ std::vector<std::string> server::subscriptions() const
 void server::log(log_level level, std::string const& logger, json::value const& data)
 {
     core_->log_to_all(level, detail::log_notice(level, logger, data));
+}
+void server::log(log_level level, std::string const& logger, std::string const& text)
+{
+    core_->log_to_all(level, detail::log_notice(level, logger, text));
+}
+void server::log(log_level level, std::string const& logger, char const* text)
+{
+    log(level, logger, std::string(text));
 }
 
 // --- tools

@@ -40,6 +40,16 @@ void session::log(log_level level, std::string const& logger, json::value const&
         link_->node().notify(link_->session(), detail::log_notice(level, logger, data));
 }
 
+void session::log(log_level level, std::string const& logger, std::string const& text) const
+{
+    log(level, logger, json::value(json::string(text)));
+}
+
+void session::log(log_level level, std::string const& logger, char const* text) const
+{
+    log(level, logger, json::value(text));
+}
+
 }
 
 namespace belay::detail {

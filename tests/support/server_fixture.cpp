@@ -1,6 +1,6 @@
 #include "support/server_fixture.hpp"
 
-#include "app/reference_tools.hpp"
+#include "app/reference/reference.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -175,7 +175,7 @@ Server::Server()
     settings_.http.listen = {"127.0.0.1:0"};
     settings_.threads = 1;
     settings_.runtime.limits.event_age = base::duration::zero(); // complete() makes it the idle timeout
-    app::add_reference_tools(server_);
+    app::add_reference(server_);
 }
 
 Server::~Server() = default;

@@ -108,7 +108,7 @@ std::map<std::string, std::string> shown(settings const& of)
 {
     settings copy = of;
     std::map<std::string, std::string> values;
-    settings_table const table(copy);
+    settings_table const table(copy, program::reference);
     for (auto const& each : table.entries())
         values[each.key] = each.show();
     return values;
@@ -118,7 +118,7 @@ std::map<std::string, std::string> shown(settings const& of)
 void expect_only(settings const& changed, std::string const& key)
 {
     settings fresh;
-    settings_table const make_fresh(fresh);
+    settings_table const make_fresh(fresh, program::reference);
     auto const before = shown(fresh);
     for (auto const& [name, value] : shown(changed)) {
         if (name != key) {
@@ -166,7 +166,8 @@ protected:
             pointers.push_back(each.data());
         testing::internal::CaptureStderr();
         testing::internal::CaptureStdout();
-        auto parsed = parse_command_line("belay", "1", static_cast<int>(pointers.size()), pointers.data());
+        auto parsed
+            = parse_command_line("belay", "1", static_cast<int>(pointers.size()), pointers.data(), program::reference);
         out_ = testing::internal::GetCapturedStdout();
         printed_ = testing::internal::GetCapturedStderr();
         return parsed;
@@ -174,7 +175,7 @@ protected:
     std::string load(std::string const& text)
     {
         settings into;
-        auto const loaded = settings_table(into).load_file(file(text));
+        auto const loaded = settings_table(into, program::reference).load_file(file(text));
         if (loaded)
             return "loaded";
         auto error = loaded.error();
@@ -186,7 +187,7 @@ protected:
     static std::vector<settings_table::entry> const& entries()
     {
         static settings fresh;
-        static settings_table const table(fresh);
+        static settings_table const table(fresh, program::reference);
         return table.entries();
     }
 
@@ -241,6 +242,8 @@ TEST_F(Settings, AreSetByFlag)
         // complete() has filled in what follows from others.
         if (each.key != "threads")
             changed.threads = 0;
+        if (each.key != "workers.threads")
+            changed.worker_threads = 0;
         if (each.key == "events.max_age") {
             EXPECT_EQ(changed.runtime.limits.event_age, 1234ms);
         }
@@ -263,7 +266,7 @@ TEST_F(Settings, AreSetByTheEnvironment)
 {
     for (auto const& each : entries()) {
         settings into;
-        settings_table const table(into);
+        settings_table const table(into, program::reference);
         ::setenv(each.environment().c_str(), sample_of(each).c_str(), 1);
         auto const loaded = table.load_environment();
         ::unsetenv(each.environment().c_str());
@@ -276,7 +279,7 @@ TEST_F(Settings, AreSetByTheFile)
 {
     for (auto const& each : entries()) {
         settings into;
-        settings_table const table(into);
+        settings_table const table(into, program::reference);
         auto const sample = sample_of(each);
         auto const loaded = table.load_file(file(each.key + " = \"" + sample + "\"\n"));
         ASSERT_TRUE(loaded) << loaded.error();
@@ -295,7 +298,7 @@ TEST_F(Settings, AreAllSetByOneFile)
 TEST_F(Settings, TakeTablesNumbersFlagsAndLists)
 {
     settings into;
-    settings_table const table(into);
+    settings_table const table(into, program::reference);
     ASSERT_TRUE(table.load_file(file("threads = 3\n"
                                      "accept_stale_initialize = true\n"
                                      "allow_host = [\"a.example\", \"b.example:8080\"]\n"
@@ -315,7 +318,7 @@ TEST_F(Settings, TakeTablesNumbersFlagsAndLists)
 TEST_F(Settings, SplitAListAtCommas)
 {
     settings into;
-    settings_table const table(into);
+    settings_table const table(into, program::reference);
     environment("BELAY_ALLOW_ORIGIN", "https://a,,https://b,");
     ASSERT_TRUE(table.load_environment());
     EXPECT_EQ(into.http.policy.allow_origin, (std::vector<std::string>{"https://a", "https://b"}));
@@ -399,7 +402,7 @@ TEST_F(Settings, NameTheVariableOfAnError)
     environment("BELAY_KEEPALIVE", "soon");
     settings into;
     EXPECT_EQ(
-        settings_table(into).load_environment().error(),
+        settings_table(into, program::reference).load_environment().error(),
         "BELAY_KEEPALIVE=soon: expected a time such as 500ms, 15s, 10m or 1h");
 }
 
@@ -431,7 +434,7 @@ TEST_F(Settings, LeaveAfterHelpAndTheReference)
 TEST_F(Settings, AllowOffWhereZeroHasAMeaning)
 {
     settings into;
-    settings_table const table(into);
+    settings_table const table(into, program::reference);
     for (auto const& each : table.entries()) {
         if (each.shape == "TIME|off") {
             EXPECT_TRUE(each.set("off") && each.set("0s")) << each.key;
@@ -439,6 +442,14 @@ TEST_F(Settings, AllowOffWhereZeroHasAMeaning)
             EXPECT_FALSE(each.set("off") || each.set("0s")) << each.key;
         }
     }
+}
+
+TEST_F(Settings, LeaveTheReferenceServersToTheReferenceServer)
+{
+    settings into;
+    EXPECT_EQ(settings_table(into).find("reference.background"), nullptr);
+    EXPECT_TRUE(parse({})->reference_background);
+    EXPECT_FALSE(parse({"--reference-background", "off"})->reference_background);
 }
 
 // --- what follows

@@ -1,5 +1,5 @@
-#include "app/reference_tools.hpp"
-
+// Tools that answer, take their time, and talk while they run.
+#include "app/reference/parts.hpp"
 #include "json/serialize.hpp"
 
 #include <fmt/format.h>
@@ -8,9 +8,7 @@
 #include <chrono>
 #include <cmath>
 
-namespace belay::app {
-
-using namespace std::chrono_literals;
+namespace belay::app::reference {
 
 namespace {
 
@@ -111,13 +109,6 @@ task<std::string> utility_notifications(call& call, notifications_args args)
     co_return result;
 }
 
-task<std::string> test_reconnection(call& call)
-{
-    call.close_connection(500ms);
-    co_await call.sleep(100ms);
-    co_return "Reconnection test completed successfully. The connection was closed while the call was running.";
-}
-
 struct burst_args {
     std::int64_t count = 0;
     std::int64_t bytes = 100;
@@ -140,7 +131,7 @@ task<std::string> burst(call& call, burst_args args)
 
 }
 
-void add_reference_tools(server& server)
+void add_tools(server& server)
 {
     server.tool("echo", echo).describe("Sends a text back").read_only();
     server.tool("add", add).describe("Adds two numbers").read_only();
@@ -149,9 +140,6 @@ void add_reference_tools(server& server)
         .read_only();
     server.tool("utility-notifications", utility_notifications)
         .describe("Sends a notification at every interval for a while")
-        .read_only();
-    server.tool("test_reconnection", test_reconnection)
-        .describe("Closes its caller's connection while it runs; the result comes after a reconnect")
         .read_only();
     server.tool("burst", burst).describe("Sends many messages as fast as the caller reads them").read_only();
 }

@@ -1,0 +1,17 @@
+// The reference server: one of everything that a server of the session era can offer, and what the official
+// conformance suite expects of a server under test.
+#pragma once
+
+#include "base/ids.hpp"
+
+#include <belay/server.hpp>
+
+namespace belay::app {
+
+void add_reference(server& server);
+
+/// What the reference server says unasked: subscribed resources change every 10 seconds, every 20 seconds there is a
+/// log message, and a log level that was set is confirmed. Before the start. The server must outlive its core.
+void add_reference_background(server& server, base::random_source& random);
+
+}
