@@ -481,17 +481,16 @@ TEST_F(Blocking, AtMostSoManyRunAtOnce)
 // A coroutine that sleeps for a minute, with its turn in `order`.
 class Turns : public Blocking {
 protected:
-    tool_entry add_sleeper(std::size_t at_most)
+    void add_sleeper(std::size_t at_most, std::optional<base::duration> timeout = std::nullopt)
     {
-        return server_
-            .tool(
-                "sleeper",
-                [order = order_](call& call, number_args args) -> task<std::string> {
-                    order->push_back(args.n);
-                    co_await call.sleep(1min);
-                    co_return std::to_string(args.n);
-                })
-            .at_most(at_most);
+        auto entry = server_.tool("sleeper", [order = order_](call& call, number_args args) -> task<std::string> {
+            order->push_back(args.n);
+            co_await call.sleep(1min);
+            co_return std::to_string(args.n);
+        });
+        entry.at_most(at_most);
+        if (timeout)
+            entry.timeout(*timeout);
     }
     http_client begin(client_session const& session, int n)
     {
@@ -574,7 +573,7 @@ TEST_F(Turns, AreWaitedForThroughAReload)
 
 TEST_F(Turns, CountTowardsTheTimeout)
 {
-    add_sleeper(1).timeout(90s);
+    add_sleeper(1, 90s);
     start();
     auto const session = open_session();
     auto first = begin(session, 1);
