@@ -181,8 +181,11 @@ std::string notification(std::string_view method, std::string_view params)
     out.reserve(method.size() + params.size() + 48);
     out += R"({"jsonrpc":"2.0","method":")";
     out += method;
-    out += R"(","params":)";
-    out += params;
+    out += '"';
+    if (!params.empty()) {
+        out += R"(,"params":)";
+        out += params;
+    }
     out += '}';
     return out;
 }
