@@ -29,6 +29,20 @@ std::string bad_arguments_answer(
     return protocol::error_response(id, {protocol::code::invalid_params, text, {}});
 }
 
+/// Runs a quick tool; what it throws is an answer too.
+std::string quick_answer(
+    base::logger const& log, tool_definition const& tool, std::string_view id, json::object const& arguments,
+    protocol::revision revision)
+{
+    try {
+        auto const result = tool.quick(arguments);
+        return result ? protocol::result_response(id, render(*result, revision))
+                      : bad_arguments_answer(tool, id, result.error(), revision);
+    } catch (...) {
+        return failed_answer(log, tool.name, id, revision);
+    }
+}
+
 constexpr std::size_t max_key_bytes = 128;
 
 /// The call's idempotency key, if its caller gave one.
@@ -96,16 +110,16 @@ void server_core::reserve(tool_definition const& fresh)
 
 void server_core::reserve(resource_definition const& fresh)
 {
-    resources_.check(fresh);
     std::lock_guard const lock(reserved_mutex_);
+    resources_.check(fresh);
     if (!reserved_.insert("resource " + fresh.uri).second)
         throw std::invalid_argument("resource " + fresh.uri + " is registered twice");
 }
 
 void server_core::reserve(prompt_definition const& fresh)
 {
-    prompts_.check(fresh);
     std::lock_guard const lock(reserved_mutex_);
+    prompts_.check(fresh);
     if (!reserved_.insert("prompt " + fresh.name).second)
         throw std::invalid_argument("prompt " + fresh.name + " is registered twice");
 }
@@ -383,21 +397,14 @@ runtime::outcome server_core::call_tool(runtime::incoming const& request) const
         start.traits.is_retry_safe = tool.read_only.value_or(false) || tool.idempotent.value_or(false);
         start.run = [found, &node = request.node, revision = request.revision, id = message.id,
                      arguments = json::object(*arguments, json::storage_ptr())](std::shared_ptr<runtime::call> on) {
-            auto const& tool = *found;
-            auto const result = guard(node.log(), tool.name, [&] { return tool.quick(arguments); });
-            on->answer(
-                result ? protocol::result_response(id, render(*result, revision))
-                       : bad_arguments_answer(tool, id, result.error(), revision));
+            on->answer(quick_answer(node.log(), *found, id, arguments, revision));
         };
         return start;
     }
 
-    if (tool.quick) {
-        auto const result = guard(request.node.log(), tool.name, [&] { return tool.quick(*arguments); });
-        if (!result)
-            return bad_arguments(result.error());
-        return runtime::instant_answer{protocol::result_response(message.id, render(*result, request.revision))};
-    }
+    if (tool.quick)
+        return runtime::instant_answer{
+            quick_answer(request.node.log(), tool, message.id, *arguments, request.revision)};
 
     auto const token = progress_token_of(message);
     auto begin = tool.blocking ? prepare_blocking(tool, request, *arguments, token, workers_)

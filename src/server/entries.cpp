@@ -259,6 +259,9 @@ resource_entry& resource_entry::complete(std::string variable, completer functio
 {
     if (!definition_->is_template)
         throw std::invalid_argument("resource " + definition_->uri + " has no variables to complete");
+    auto const variables = detail::uri_template(definition_->uri).variables();
+    if (std::ranges::find(variables, variable) == variables.end())
+        throw std::invalid_argument("resource " + definition_->uri + " has no {" + variable + "}");
     definition_->completers.emplace_back(std::move(variable), std::move(function));
     return *this;
 }

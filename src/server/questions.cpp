@@ -66,12 +66,14 @@ std::string sampled::text() const
 
 bool call::can_ask() const
 {
-    return state_->client_has("elicitation") && state_->revision() >= protocol::revision::r2025_06_18;
+    // A client that names no mode has forms.
+    return state_->client_has("elicitation") && state_->revision() >= protocol::revision::r2025_06_18
+        && (state_->client_has("elicitation/form") || !state_->client_has("elicitation/url"));
 }
 
 bool call::can_ask_by_url() const
 {
-    return can_ask() && state_->client_has("elicitation/url") && state_->revision() >= protocol::revision::r2025_11_25;
+    return state_->client_has("elicitation/url") && state_->revision() >= protocol::revision::r2025_11_25;
 }
 
 bool call::can_sample() const
@@ -247,9 +249,11 @@ task<json::object> call_state::ask(
     if (auto const* error = whole ? whole->if_contains("error") : nullptr) {
         auto const* object = error->if_object();
         auto const* code = object ? object->if_contains("code") : nullptr;
+        auto text = object ? text_of(*object, "message") : std::string();
+        if (text.empty())
+            text = "The client answered with an error.";
         throw client_error(
-            code && code->is_int64() ? static_cast<int>(code->get_int64()) : protocol::code::server_error,
-            object ? text_of(*object, "message") : std::string("The client answered with an error."));
+            code && code->is_int64() ? static_cast<int>(code->get_int64()) : protocol::code::server_error, text);
     }
     auto const* got = whole ? whole->if_contains("result") : nullptr;
     co_return got && got->is_object() ? got->get_object() : json::object();

@@ -33,15 +33,4 @@ read_failure(base::logger const& log, std::string const& name, protocol::rpc_err
 /// otherwise, with the text in the log.
 [[nodiscard]] tool_result current_failure(base::logger const& log, std::string const& tool);
 
-/// Runs a quick tool; what it throws becomes its result.
-template<class F>
-auto guard(base::logger const& log, std::string const& tool, F const& run) -> decltype(run())
-{
-    try {
-        return run();
-    } catch (...) {
-        return current_failure(log, tool);
-    }
-}
-
 }

@@ -359,6 +359,12 @@ void streamable_http::post(exchange_ptr exchange)
 
 namespace {
 
+std::string refuse_key(std::string_view id)
+{
+    return protocol::error_response(
+        id, {code::invalid_params, "A call with an idempotency key cannot be part of a batch", {}});
+}
+
 /// Collects the answers of a batch, in the order of its requests.
 class batch_answers {
 public:
@@ -429,6 +435,10 @@ void streamable_http::hold_batch(exchange_ptr exchange, runtime::session_use use
             deferred->run([answers, i](std::string response) { answers->put(i, std::move(response)); });
         } else {
             auto& start = std::get<runtime::start_call>(outcome);
+            if (start.once) {
+                answers->put(i, refuse_key(message.id));
+                continue;
+            }
             auto const call = node_.begin_held_call(
                 *kept, loop, {message.id, revision, start.traits, who, {}, trace},
                 [answers, i](std::string response) { answers->put(i, std::move(response)); });
@@ -471,11 +481,7 @@ void streamable_http::run_batch(
                         batch->answer_member(id, std::move(response));
                     });
                 else if (auto& start = std::get<runtime::start_call>(outcome); start.once)
-                    batch->answer_member(
-                        message.id,
-                        protocol::error_response(
-                            message.id,
-                            {code::invalid_params, "A call with an idempotency key cannot be part of a batch", {}}));
+                    batch->answer_member(message.id, refuse_key(message.id));
                 else
                     start.run(node_.begin_member(batch, message.id, start.traits));
             }

@@ -142,6 +142,19 @@ TEST_F(Batch, HeldToTheEndWithoutStreams)
     EXPECT_EQ(text_at(body, "1/result/content/0/text"), "at once");
 }
 
+TEST_F(Batch, TakesNoIdempotencyKeys)
+{
+    start();
+    auto const session = open_session("2025-03-26");
+    auto const keyed = tool_call("1", "quick", "{}", R"({"belay/idempotencyKey":"k"})");
+    auto const at_once = post(session, "[" + keyed + "," + rpc("2", "ping") + "]").json();
+    EXPECT_EQ(at(at_once, "0/error/code"), json::value(-32602));
+    auto stream = open_post(session, "[" + keyed + "," + slow("2", 1) + "]");
+    auto const all = responses(read_to_end(stream));
+    ASSERT_EQ(all.size(), 2u);
+    EXPECT_EQ(at(all[0], "error/code"), json::value(-32602));
+}
+
 TEST_F(Batch, IsBoundedAndReadWhole)
 {
     settings_.transport.batch_max = 3;

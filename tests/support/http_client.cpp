@@ -290,6 +290,11 @@ http_response http_client::read_response()
         if (!read_head())
             return {};
     } while (head_.status == 100);
+    return read_rest();
+}
+
+http_response http_client::read_rest()
+{
     while (ending_ == ending::open && fill(true))
         decode();
     auto whole = head_;

@@ -66,8 +66,10 @@ public:
     bool read_head();
     /// The head that was read, and nothing of its body.
     [[nodiscard]] http_response const& head() const noexcept { return head_; }
-    /// The rest of the response.
+    /// The next response, head and body.
     http_response read_response();
+    /// The response whose head was read.
+    http_response read_rest();
     http_response
     ask(std::string_view method, std::string_view target, header_list const& headers, std::string_view body = {});
 

@@ -264,6 +264,7 @@ TEST(Response, CarriesTheDataOfAnError)
 TEST(Notification, HasAMethodAndParams)
 {
     EXPECT_EQ(notification("a/b", "{}"), R"({"jsonrpc":"2.0","method":"a/b","params":{}})");
+    EXPECT_EQ(notification("a/b", {}), R"({"jsonrpc":"2.0","method":"a/b"})");
 }
 
 TEST(ObjectText, IsTheObjectOrAnEmptyOne)

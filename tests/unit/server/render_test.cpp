@@ -162,19 +162,22 @@ TEST_F(ToolFailure, SurvivesWhatIsNotAnException)
     EXPECT_EQ(logged_.size(), 1u);
 }
 
-TEST_F(ToolFailure, IsTheResultOfAGuardedTool)
+TEST_F(ToolFailure, NamesAPageThatHasToBeOpened)
 {
-    auto const result = guard(log_, "t", []() -> std::expected<tool_result, decode_error> { throw tool_error("no"); });
-    ASSERT_TRUE(result);
-    EXPECT_EQ(result->text, "no");
-}
-
-TEST_F(ToolFailure, DoesNotTouchAResult)
-{
-    auto const result = guard(
-        log_, "t", []() -> std::expected<tool_result, decode_error> { return tool_result{"yes", {}, {}, false}; });
-    EXPECT_EQ(result->text, "yes");
-    EXPECT_FALSE(result->is_error);
+    auto const answer_in = [this](revision revision) {
+        try {
+            throw url_required("Sign in first.", "https://example.org/", "id-1");
+        } catch (...) {
+            return failed_answer(log_, "t", "7", revision);
+        }
+    };
+    EXPECT_EQ(
+        answer_in(revision::r2025_11_25),
+        R"({"jsonrpc":"2.0","id":7,"error":{"code":-32042,"message":"Sign in first.","data":{"elicitations":[{"mode":"url","message":"Sign in first.","url":"https://example.org/","elicitationId":"id-1"}]}}})");
+    EXPECT_EQ(
+        answer_in(revision::r2025_06_18),
+        R"({"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"Sign in first. https://example.org/"}],"isError":true}})");
+    EXPECT_TRUE(logged_.empty());
 }
 
 }
