@@ -49,6 +49,7 @@ using blocking_work = std::move_only_function<tool_result(blocking_call&)>;
 using blocking_function = std::function<std::expected<blocking_work, decode_error>(json::object const&)>;
 
 class admission;
+class schema_check;
 
 struct tool_definition {
     std::string name;
@@ -56,6 +57,9 @@ struct tool_definition {
     std::string description;
     json::object input_schema;
     std::optional<json::object> output_schema;
+    // Of schemas that the author wrote; those made from structs are held to by the codec.
+    std::shared_ptr<schema_check const> input_check;
+    std::shared_ptr<schema_check const> output_check;
     std::vector<icon> icons;
     json::object meta;
     std::optional<bool> read_only;
@@ -249,9 +253,12 @@ public:
     tool_entry& add_icon(icon icon);
     /// A member of the tool's `_meta`.
     tool_entry& meta(std::string key, json::value value);
-    /// A schema of your own in the place of the one made from the argument struct. It is passed on as it is, and
-    /// checked before the tool runs; `$ref` is followed within the schema and never fetched.
+    /// A schema of your own (JSON Schema 2020-12) in the place of the one made from the argument struct. It is passed
+    /// on as it is, and checked before the tool runs; `$ref` is followed within the schema and never fetched. Throws
+    /// std::invalid_argument, with the place, for a schema that cannot be used.
     tool_entry& input_schema(json::object schema);
+    /// The same for structured content. A result without it, or whose content does not fit, is a failure of the tool:
+    /// the log says why. Results that are errors are not checked.
     tool_entry& output_schema(json::object schema);
     /// It changes nothing. Such a call may be made again after an interruption.
     tool_entry& read_only();

@@ -1,5 +1,6 @@
 // The parts of belay/schema.hpp that do not depend on the type: numbers, names, error text.
 #include "json/serialize.hpp"
+#include "json/wording.hpp"
 
 #include <belay/schema.hpp>
 
@@ -48,11 +49,6 @@ json::value plain_number(long double number)
     return static_cast<double>(number);
 }
 
-std::string number_text(long double number)
-{
-    return json_text::to_json(plain_number(number));
-}
-
 bool is_within(long double number, field::bound low, field::bound high) noexcept
 {
     return !(low && number < *low) && !(high && number > *high);
@@ -60,15 +56,7 @@ bool is_within(long double number, field::bound low, field::bound high) noexcept
 
 bool fail_number(decode_error& error, std::string_view type, field::bound low, field::bound high)
 {
-    std::string what = "expected ";
-    what += type;
-    if (low && high)
-        what += " between " + number_text(*low) + " and " + number_text(*high);
-    else if (low)
-        what += " of at least " + number_text(*low);
-    else if (high)
-        what += " of at most " + number_text(*high);
-    return fail(error, what);
+    return fail(error, expected_number(type, low, high));
 }
 
 /// Any JSON number, exactly.
@@ -140,6 +128,24 @@ std::string segment(std::string_view member)
     return out;
 }
 
+}
+
+std::string number_text(long double number)
+{
+    return json_text::to_json(plain_number(number));
+}
+
+std::string expected_number(std::string_view type, field::bound low, field::bound high)
+{
+    std::string what = "expected ";
+    what += type;
+    if (low && high)
+        what += " between " + number_text(*low) + " and " + number_text(*high);
+    else if (low)
+        what += " of at least " + number_text(*low);
+    else if (high)
+        what += " of at most " + number_text(*high);
+    return what;
 }
 
 bool read_bool(json::value const& in, bool& out, decode_error& error)

@@ -2,6 +2,7 @@
 
 #include "protocol/message.hpp"
 #include "runtime/node.hpp"
+#include "server/checks.hpp"
 #include "server/notices.hpp"
 #include "server/render.hpp"
 
@@ -187,16 +188,16 @@ std::expected<admission::begin, decode_error> prepare_blocking(
     auto run = tool.blocking(arguments);
     if (!run)
         return std::unexpected(std::move(run).error());
-    return
-        [&node = request.node, workers, job = blocking_state::job{request.revision, tool.name, token, std::move(*run)}](
-            std::shared_ptr<runtime::call> on, admission::place place) mutable {
-            auto const state = std::make_shared<blocking_state>(node, on, std::move(job), std::move(place));
-            on->on_interrupt([state] { state->cancel(); });
-            auto const ticket = workers->try_post([state] { state->run(); });
-            if (!ticket)
-                return on->end(protocol::end_reason::overloaded);
-            on->on_give_up([workers, ticket] { return workers->withdraw(*ticket); });
-        };
+    return [&node = request.node, workers,
+            job = blocking_state::job{request.revision, tool.name, token, with_output_check(tool, std::move(*run))}](
+               std::shared_ptr<runtime::call> on, admission::place place) mutable {
+        auto const state = std::make_shared<blocking_state>(node, on, std::move(job), std::move(place));
+        on->on_interrupt([state] { state->cancel(); });
+        auto const ticket = workers->try_post([state] { state->run(); });
+        if (!ticket)
+            return on->end(protocol::end_reason::overloaded);
+        on->on_give_up([workers, ticket] { return workers->withdraw(*ticket); });
+    };
 }
 
 }

@@ -7,6 +7,7 @@
 #include "server/answers.hpp"
 #include "server/blocking.hpp"
 #include "server/call_state.hpp"
+#include "server/checks.hpp"
 #include "server/completion.hpp"
 #include "server/render.hpp"
 #include "json/serialize.hpp"
@@ -36,6 +37,8 @@ std::string quick_answer(
 {
     try {
         auto const result = tool.quick(arguments);
+        if (result)
+            require_output(tool.output_check.get(), *result);
         return result ? protocol::result_response(id, render(*result, revision))
                       : bad_arguments_answer(tool, id, result.error(), revision);
     } catch (...) {
@@ -74,7 +77,8 @@ prepare_waiting(tool_definition const& tool, runtime::incoming const& request, j
     if (!ready)
         return std::unexpected(std::move(ready).error());
     return [&node = request.node, context = context_of(request), name = tool.name,
-            run = std::move(*ready)](std::shared_ptr<runtime::call> on, admission::place place) mutable {
+            run = with_output_check(tool, std::move(*ready))](
+               std::shared_ptr<runtime::call> on, admission::place place) mutable {
         // The place is the tool's until its frame is gone.
         auto placed = [run = std::move(run), place = std::move(place)](call& on_call) mutable { return run(on_call); };
         start_tool(node, std::move(on), std::move(context), std::move(name), std::move(placed));
@@ -376,13 +380,13 @@ runtime::outcome server_core::call_tool(runtime::incoming const& request) const
         return refuse(request, {protocol::code::invalid_params, "Unknown tool; tools/list names those there are", {}});
     auto const& tool = *found;
 
-    static json::object const nothing;
-    auto const* arguments = &nothing;
-    if (auto const* given = message.params->if_contains("arguments")) {
-        arguments = given->if_object();
-        if (!arguments)
-            return refuse(request, {protocol::code::invalid_params, "params.arguments must be an object", {}});
-    }
+    static json::value const nothing = json::object();
+    auto const* given = message.params->if_contains("arguments");
+    if (!given)
+        given = &nothing;
+    auto const* const arguments = given->if_object();
+    if (!arguments)
+        return refuse(request, {protocol::code::invalid_params, "params.arguments must be an object", {}});
     auto const bad_arguments = [&](decode_error const& error) {
         return runtime::instant_answer{bad_arguments_answer(tool, message.id, error, request.revision)};
     };
@@ -390,6 +394,9 @@ runtime::outcome server_core::call_tool(runtime::incoming const& request) const
     auto once = read_once(message, *arguments);
     if (!once)
         return refuse(request, {protocol::code::invalid_params, once.error(), {}});
+    auto const checked = check_arguments(tool, *given);
+    if (!checked)
+        return bad_arguments(checked.error());
     if (tool.quick && *once) {
         // To have an outcome that can be kept, it needs a stream.
         runtime::start_call start;

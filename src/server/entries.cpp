@@ -1,6 +1,7 @@
 // The builders that authors use: server, and the entries for tools, resources and prompts.
 #include "runtime/node.hpp"
 #include "server/admission.hpp"
+#include "server/checks.hpp"
 #include "server/completion.hpp"
 #include "server/core.hpp"
 #include "server/notices.hpp"
@@ -152,11 +153,13 @@ tool_entry& tool_entry::meta(std::string key, json::value value)
 }
 tool_entry& tool_entry::input_schema(json::object schema)
 {
+    definition_.input_check = detail::check_of(definition_.name, "input", schema);
     definition_.input_schema = std::move(schema);
     return *this;
 }
 tool_entry& tool_entry::output_schema(json::object schema)
 {
+    definition_.output_check = detail::check_of(definition_.name, "output", schema);
     definition_.output_schema = std::move(schema);
     return *this;
 }

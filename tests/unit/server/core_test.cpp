@@ -9,6 +9,7 @@
 #include <boost/json/serialize.hpp>
 #include <gtest/gtest.h>
 
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -254,7 +255,7 @@ TEST_F(Dispatch, AnswersAPing)
 
 TEST_F(Dispatch, DoesNotKnowOtherMethods)
 {
-    for (auto const method : {"resources/list", "prompts/get", "", "Ping", "tools/call2"})
+    for (auto const method : {"resources/forget", "prompts/put", "", "Ping", "tools/call2"})
         EXPECT_EQ(
             answer(handle(std::string(R"({"jsonrpc":"2.0","id":1,"method":")") + method + "\"}"))
                 .at("error")
@@ -536,6 +537,179 @@ TEST_F(Dispatch, RefusesALevelThatIsNone)
                 .at("code"),
             -32602)
             << params;
+}
+
+// --- schemas of the author's own
+
+json::object parsed(std::string_view text)
+{
+    return json::parse(json::string_view(text)).as_object();
+}
+
+// The schema of the conformance suite's json_schema_2020_12_tool.
+constexpr std::string_view contact_schema
+    = R"({"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object",
+    "$defs":{"address":{"$anchor":"addressDef","type":"object","properties":{"street":{"type":"string"},
+        "city":{"type":"string"}}}},
+    "properties":{"name":{"type":"string"},"address":{"$ref":"#/$defs/address"},
+        "contactMethod":{"type":"string","enum":["phone","email"]},"phone":{"type":"string"},"email":{"type":"string"}},
+    "allOf":[{"anyOf":[{"required":["phone"]},{"required":["email"]}]}],
+    "if":{"properties":{"contactMethod":{"const":"phone"}},"required":["contactMethod"]},"then":{"required":["phone"]},
+    "else":{"required":["email"]},"additionalProperties":false})";
+
+TEST_F(Dispatch, ChecksArgumentsAgainstTheAuthorsSchema)
+{
+    int runs = 0;
+    server_
+        .tool(
+            "raw",
+            [&](json::object) {
+                ++runs;
+                return std::string("ran");
+            })
+        .input_schema(parsed(contact_schema));
+    EXPECT_EQ(text_of(answer(call("raw", R"({"contactMethod":"phone","phone":"1"})"))), "ran");
+    for (auto const& [arguments, says] : {
+             std::pair{R"({"contactMethod":"phone","email":"a"})", "/phone: required"},
+             {R"({"email":"a","address":{"city":5}})", "/address/city: expected string"},
+             {R"({"email":"a","extra":5})", "/extra: unknown member"},
+         }) {
+        auto const refused = answer(call("raw", arguments));
+        EXPECT_EQ(text_of(refused), std::string("Invalid arguments for tool raw: ") + says);
+        EXPECT_EQ(refused.at("result").at("isError"), true);
+        EXPECT_EQ(answer(call("raw", arguments, revision::r2025_06_18)).at("error").at("code"), -32602);
+    }
+    EXPECT_EQ(runs, 1);
+}
+
+TEST_F(Dispatch, ChecksAbsentArgumentsToo)
+{
+    server_.tool("raw", [](json::object) { return std::string("ran"); })
+        .input_schema(parsed(R"({"type":"object","required":["a"]})"));
+    EXPECT_EQ(
+        text_of(answer(handle(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"raw"}})"))),
+        "Invalid arguments for tool raw: /a: required");
+}
+
+TEST_F(Dispatch, ChecksArgumentsOfToolsThatWait)
+{
+    server_.tool("waits", [](belay::call&, json::object) -> task<std::string> { co_return "ran"; })
+        .input_schema(parsed(R"({"type":"object","required":["a"]})"));
+    EXPECT_EQ(text_of(answer(call("waits", "{}"))), "Invalid arguments for tool waits: /a: required");
+    EXPECT_EQ(text_of(stream_of(*start(call("waits", R"({"a":1})"))).at(0)), "ran");
+}
+
+TEST_F(Dispatch, ChecksATypedToolsArgumentsAgainstBoth)
+{
+    server_.tool("trip", trip)
+        .input_schema(parsed(R"({"type":"object","properties":{"days":{"type":"integer","maximum":3}}})"));
+    EXPECT_EQ(
+        text_of(answer(call("trip", R"({"where":{"city":"Rome"},"days":4})"))),
+        "Invalid arguments for tool trip: /days: expected integer of at most 3");
+    EXPECT_EQ(text_of(answer(call("trip", "{}"))), "Invalid arguments for tool trip: /where: required");
+}
+
+TEST_F(Dispatch, ListsTheAuthorsSchemaAsItIs)
+{
+    server_.tool("raw", [](json::object) { return std::string(); }).input_schema(parsed(contact_schema));
+    auto const list = answer(handle(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"));
+    EXPECT_EQ(
+        json::serialize(list.at("result").at("tools").at(0).at("inputSchema")),
+        json::serialize(parsed(contact_schema)));
+}
+
+TEST_F(Dispatch, ChecksStructuredContentBeforeItIsSent)
+{
+    auto const schema
+        = parsed(R"({"type":"object","properties":{"degrees":{"type":"integer"}},"required":["degrees"]})");
+    auto const give = [](json::object in) {
+        tool_result result;
+        result.text = "text";
+        if (auto const* given = in.if_contains("give"))
+            result.structured = *given;
+        result.is_error = in.contains("error");
+        return result;
+    };
+    server_.tool("quick", give).output_schema(schema);
+    server_.tool("waits", [give](belay::call&, json::object in) -> task<tool_result> { co_return give(in); })
+        .output_schema(schema);
+    auto const run = [&](char const* tool, char const* arguments) {
+        auto outcome = call(tool, arguments);
+        return std::holds_alternative<runtime::start_call>(outcome) ? stream_of(*start(std::move(outcome))).at(0)
+                                                                    : answer(outcome);
+    };
+    for (auto const* const tool : {"quick", "waits"}) {
+        EXPECT_EQ(
+            run(tool, R"({"give":{"degrees":3}})").at("result").at("structuredContent"), (json::value{{"degrees", 3}}));
+        EXPECT_EQ(text_of(run(tool, R"({"error":1})")), "text");
+        EXPECT_TRUE(logged_.empty());
+        for (auto const& [arguments, why] : {
+                 std::pair{
+                     R"({"give":{"degrees":"hot"}})",
+                     "its structured content does not fit its output schema: /degrees: expected integer"},
+                 {"{}", "it has an output schema and gave no structured content"},
+             }) {
+            auto const failed = run(tool, arguments);
+            EXPECT_EQ(text_of(failed), "The tool failed. The server's log has the reason.");
+            EXPECT_EQ(failed.at("result").at("isError"), true);
+            EXPECT_FALSE(failed.at("result").as_object().contains("structuredContent"));
+            ASSERT_EQ(logged_.size(), 1u);
+            EXPECT_EQ(logged_[0], std::string("tool ") + tool + " failed: " + why);
+            logged_.clear();
+        }
+    }
+}
+
+TEST_F(Dispatch, ChecksStructuredContentOfAWorkersFunction)
+{
+    base::worker_pool workers(1, 8);
+    server_.core()->work_on(&workers);
+    server_
+        .tool(
+            "works",
+            [](blocking_call&, json::object in) {
+                tool_result result;
+                result.structured = std::move(in);
+                return result;
+            })
+        .output_schema(parsed(R"({"type":"object","required":["a"]})"));
+    auto const run_one = [&](std::string const& arguments) {
+        auto const on = start(call("works", arguments));
+        // The one worker comes to this when it is done with the function.
+        std::promise<void> done;
+        EXPECT_TRUE(workers.try_post([&] { done.set_value(); }));
+        done.get_future().wait();
+        run();
+        return stream_of(*on).at(0);
+    };
+    EXPECT_EQ(run_one(R"({"a":1})").at("result").at("structuredContent"), (json::value{{"a", 1}}));
+    EXPECT_EQ(text_of(run_one("{}")), "The tool failed. The server's log has the reason.");
+    ASSERT_EQ(logged_.size(), 1u);
+    EXPECT_EQ(logged_[0], "tool works failed: its structured content does not fit its output schema: /a: required");
+}
+
+TEST(Server, RefusesASchemaThatCannotBeUsed)
+{
+    server server("s", "1");
+    auto const raw = [](json::object) { return std::string(); };
+    auto const refusal_of = [&](auto const& add) {
+        try {
+            add();
+        } catch (std::invalid_argument const& error) {
+            return std::string(error.what());
+        }
+        return std::string("taken");
+    };
+    EXPECT_EQ(
+        refusal_of([&] { server.tool("a", raw).input_schema(parsed(R"({"type":"object","minProperties":"1"})")); }),
+        "tool a, input schema: /minProperties: must be a number");
+    EXPECT_EQ(
+        refusal_of([&] { server.tool("a", raw).output_schema(parsed(R"({"type":"array"})")); }),
+        "tool a, output schema: /type: must be \"object\"");
+    EXPECT_EQ(
+        refusal_of([&] { server.tool("a", raw).input_schema({}); }), "tool a, input schema: /type: must be \"object\"");
+    // A refused tool is not there, and its name is free.
+    EXPECT_EQ(refusal_of([&] { server.tool("a", raw).input_schema(parsed(contact_schema)); }), "taken");
 }
 
 }

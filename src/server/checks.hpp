@@ -1,0 +1,30 @@
+// Tools with schemas of their author's own: arguments and results against them.
+#pragma once
+
+#include "json/schema_check.hpp"
+
+#include <belay/server.hpp>
+
+#include <expected>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace belay::detail {
+
+/// A tool's schema, ready for use; `which` is "input" or "output". Throws std::invalid_argument if it cannot be used.
+[[nodiscard]] std::shared_ptr<schema_check const>
+check_of(std::string const& tool, std::string_view which, json::object const& schema);
+
+/// Without a schema of its own, everything is good: the codec has the say.
+[[nodiscard]] std::expected<void, decode_error>
+check_arguments(tool_definition const& tool, json::value const& arguments);
+
+/// Throws std::runtime_error if the result is not what the schema, if there is one, promises.
+void require_output(schema_check const* schema, tool_result const& result);
+
+/// The function with require_output() on what it returns.
+[[nodiscard]] waiting_call with_output_check(tool_definition const& tool, waiting_call run);
+[[nodiscard]] blocking_work with_output_check(tool_definition const& tool, blocking_work run);
+
+}

@@ -1,0 +1,145 @@
+#include "server/completion.hpp"
+
+#include "base/io_loop.hpp"
+#include "runtime/node.hpp"
+#include "server/core.hpp"
+#include "store/memory_store.hpp"
+
+#include <boost/json/parse.hpp>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+namespace belay::detail {
+
+namespace {
+
+struct colour_args {
+    std::string colour;
+    std::optional<std::string> shade;
+};
+BOOST_DESCRIBE_STRUCT(colour_args, (), (colour, shade))
+
+TEST(OneOf, OffersWhatBeginsAsTyped)
+{
+    auto const offer = one_of({"red", "reed", "blue"});
+    EXPECT_EQ(offer("re", {}), (std::vector<std::string>{"red", "reed"}));
+    EXPECT_EQ(offer("", {}).size(), 3u);
+    EXPECT_TRUE(offer("Re", {}).empty());
+    EXPECT_TRUE(offer("redder", {}).empty());
+}
+
+class Completion : public testing::Test {
+protected:
+    base::manual_clock clock_;
+    base::io_loop loop_{clock_};
+    base::seeded_random random_{1};
+    store::memory_store store_{{}, 1};
+    observe::metrics metrics_;
+    std::vector<std::string> logged_;
+    runtime::node node_{
+        {},
+        store_,
+        random_,
+        metrics_,
+        base::logger(
+            base::log_level::warning, [this](base::log_level, std::string_view text) { logged_.emplace_back(text); })};
+    server server_{"s", "1"};
+    std::shared_ptr<runtime::session_use> use_;
+
+    Completion()
+    {
+        node_.open({}, loop_, [&](result<runtime::session_use> use) {
+            use_ = std::make_shared<runtime::session_use>(std::move(*use));
+        });
+        server_.prompt("paint", [](colour_args args) { return args.colour; })
+            .complete("colour", {"red", "reed", "blue"})
+            .complete("shade", [](std::string_view typed, json::object const& others) -> std::vector<std::string> {
+                if (typed == "fail")
+                    throw std::runtime_error("secret");
+                if (typed == "many")
+                    return std::vector<std::string>(101, "x");
+                auto const* const colour = others.if_contains("colour");
+                return {colour ? "dark " + std::string(colour->as_string()) : "none"};
+            });
+        server_.resource("x://{name}", [](json::object) { return std::string(); }).complete("name", {"one", "two"});
+    }
+
+    json::value complete(std::string const& params)
+    {
+        auto const request
+            = json::parse(R"({"jsonrpc":"2.0","id":1,"method":"completion/complete","params":)" + params + "}");
+        auto const message = protocol::read_message(request);
+        auto const outcome = server_.core()->handle({node_, use_->session(), protocol::newest_revision, *message});
+        auto const* const instant = std::get_if<runtime::instant_answer>(&outcome);
+        return instant ? json::parse(instant->response) : json::value();
+    }
+    json::value values(std::string const& ref, std::string const& argument, std::string const& more = {})
+    {
+        return complete(R"({"ref":)" + ref + R"(,"argument":)" + argument + more + "}").at("result").at("completion");
+    }
+};
+
+constexpr auto paint = R"({"type":"ref/prompt","name":"paint"})";
+
+TEST_F(Completion, OffersValuesOfAPromptsArgument)
+{
+    EXPECT_EQ(
+        values(paint, R"({"name":"colour","value":"re"})"),
+        (json::value{{"values", {"red", "reed"}}, {"total", 2}, {"hasMore", false}}));
+}
+
+TEST_F(Completion, OffersValuesOfATemplatesVariable)
+{
+    EXPECT_EQ(
+        values(R"({"type":"ref/resource","uri":"x://{name}"})", R"({"name":"name","value":"t"})").at("values"),
+        (json::value(json::array{"two"})));
+}
+
+TEST_F(Completion, TellsTheOtherArguments)
+{
+    EXPECT_EQ(
+        values(paint, R"({"name":"shade","value":""})", R"(,"context":{"arguments":{"colour":"red"}})").at("values"),
+        (json::value(json::array{"dark red"})));
+    EXPECT_EQ(values(paint, R"({"name":"shade","value":""})").at("values"), (json::value(json::array{"none"})));
+}
+
+TEST_F(Completion, SendsNoMoreThanAHundred)
+{
+    auto const many = values(paint, R"({"name":"shade","value":"many"})");
+    EXPECT_EQ(many.at("values").as_array().size(), 100u);
+    EXPECT_EQ(many.at("total"), 101);
+    EXPECT_EQ(many.at("hasMore"), true);
+}
+
+TEST_F(Completion, HasNothingForAnArgumentWithoutValues)
+{
+    EXPECT_EQ(
+        values(paint, R"({"name":"size","value":""})"),
+        (json::value{{"values", json::array()}, {"total", 0}, {"hasMore", false}}));
+}
+
+TEST_F(Completion, RefusesWhatIsNotThere)
+{
+    for (auto const* const params :
+         {"{}", R"({"ref":{"type":"ref/prompt","name":"paint"}})",
+          R"({"ref":{"type":"ref/prompt","name":"other"},"argument":{"name":"a","value":""}})",
+          R"({"ref":{"type":"ref/resource","uri":"x://1"},"argument":{"name":"a","value":""}})",
+          R"({"ref":{"type":"ref/tool","name":"paint"},"argument":{"name":"a","value":""}})",
+          R"({"ref":{"type":"ref/prompt","name":"paint"},"argument":{"name":"colour","value":1}})"})
+        EXPECT_EQ(complete(params).at("error").at("code"), -32602) << params;
+}
+
+TEST_F(Completion, KeepsAFailureToItsLog)
+{
+    auto const failed
+        = complete(R"({"ref":{"type":"ref/prompt","name":"paint"},"argument":{"name":"shade","value":"fail"}})");
+    EXPECT_EQ(failed.at("error").at("message"), "It failed. The server's log has the reason.");
+    ASSERT_EQ(logged_.size(), 1u);
+    EXPECT_EQ(logged_[0], "completion of shade failed: secret");
+}
+
+}
+
+}

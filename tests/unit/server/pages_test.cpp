@@ -1,0 +1,52 @@
+#include "server/pages.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace belay::detail {
+
+namespace {
+
+TEST(Pages, ACursorComesBack)
+{
+    for (std::string const& key :
+         {std::string(), std::string("tool"), std::string("a b  c"), std::string("\xC3\xA9\0\n", 4)})
+        for (std::size_t const index : {std::size_t(0), std::size_t(1), std::size_t(123'456'789)}) {
+            auto const at = parse_cursor("tools", to_cursor("tools", {index, key}));
+            ASSERT_TRUE(at) << key;
+            EXPECT_EQ(at->index, index);
+            EXPECT_EQ(at->after, key);
+        }
+}
+
+TEST(Pages, ACursorIsSafeInAnyPlace)
+{
+    auto const text = to_cursor("tools", {7, "\"\\\r\n/?&"});
+    EXPECT_TRUE(std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c); })) << text;
+}
+
+TEST(Pages, ACursorOfAnotherListIsNone)
+{
+    auto const text = to_cursor("resourceTemplates", {1, "a"});
+    EXPECT_TRUE(parse_cursor("resourceTemplates", text));
+    EXPECT_FALSE(parse_cursor("resource", text));
+    EXPECT_FALSE(parse_cursor("resources", text));
+    EXPECT_FALSE(parse_cursor("prompts", text));
+}
+
+TEST(Pages, OtherTextsAreNone)
+{
+    auto const good = to_cursor("tools", {1, "a"});
+    auto upper = good;
+    std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    for (std::string const& text :
+         {std::string(), std::string("0"), std::string("zz"), good.substr(1), good + "f", upper,
+          std::string("746f6f6c73"), std::string("746f6f6c7320"), std::string("746f6f6c732031"),
+          std::string("746f6f6c73202120"), std::string(17 * 1024, '6')})
+        EXPECT_FALSE(parse_cursor("tools", text)) << text;
+}
+
+}
+
+}
