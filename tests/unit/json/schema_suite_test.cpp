@@ -65,7 +65,8 @@ TEST(SchemaSuite, Draft202012)
         ++files;
         std::ifstream in(file.path());
         std::string const text((std::istreambuf_iterator<char>(in)), {});
-        for (auto const& group : json::parse(text).as_array())
+        auto const groups = json::parse(text);
+        for (auto const& group : groups.as_array())
             run_group(name, group.as_object());
     }
     EXPECT_GT(files, 30u);
