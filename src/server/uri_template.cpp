@@ -96,7 +96,8 @@ std::optional<json::object> uri_template::match(std::string_view uri) const
         if (raw.empty() || (!pieces_[i].takes_slashes && raw.contains('/')))
             return std::nullopt;
         auto const value = percent_decoded(raw);
-        if (!value)
+        // An encoded slash is a slash: `{name}` is safe to use as the name of a file.
+        if (!value || (!pieces_[i].takes_slashes && value->contains('/')))
             return std::nullopt;
         values[pieces_[i].variable] = *value;
         if (!is_last)

@@ -12,6 +12,7 @@ class Registration : public Server {
 protected:
     Registration()
     {
+        server_ = belay::server("registration", "1.0"); // nothing but what the tests add
         // On the server's own loop, so that all of it happens before anything is told.
         server_.tool("grow", [this] {
             for (auto const* name : {"fresh_1", "fresh_2", "fresh_3"})
@@ -59,7 +60,8 @@ protected:
     {
         std::vector<std::string> all;
         auto const answer = post(session, rpc("1", method)).json();
-        for (auto const& each : at(answer, fmt::format("result/{}", list)).as_array())
+        auto const listed = at(answer, fmt::format("result/{}", list));
+        for (auto const& each : listed.as_array())
             all.push_back(text_at(each, member));
         return all;
     }

@@ -50,7 +50,7 @@ TEST(UriTemplate, TakesSlashesOnlyWherePlusSaysSo)
 TEST(UriTemplate, DecodesPercents)
 {
     EXPECT_EQ(match("x://{a}", "x://a%20%C3%a9"), (json::object{{"a", "a \xC3\xA9"}}));
-    for (auto const* const uri : {"x://%", "x://%2", "x://%zz", "x://a%4"})
+    for (auto const* const uri : {"x://%", "x://%2", "x://%zz", "x://a%4", "x://a%2Fb"})
         EXPECT_EQ(match("x://{a}", uri), std::nullopt) << uri;
 }
 
