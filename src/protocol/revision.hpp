@@ -38,6 +38,11 @@ constexpr revision newest_revision = revision::r2025_11_25;
     return revision >= revision::r2025_11_25;
 }
 
+[[nodiscard]] constexpr bool has_progress_messages(revision revision) noexcept
+{
+    return revision >= revision::r2025_03_26;
+}
+
 [[nodiscard]] constexpr bool has_structured_content(revision revision) noexcept
 {
     return revision >= revision::r2025_06_18;

@@ -197,7 +197,9 @@ task<void> call_state::sleep(std::chrono::nanoseconds time)
 void call_state::progress(double value, std::optional<double> total, std::string const& message)
 {
     if (!context_.token.empty())
-        on_->progress(progress_notice(context_.token, value, total, message));
+        on_->progress(progress_notice(
+            context_.token, value, total,
+            protocol::has_progress_messages(context_.revision) ? message : std::string()));
 }
 
 void call_state::interrupt()

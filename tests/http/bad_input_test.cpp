@@ -154,7 +154,7 @@ TEST_F(BadInput, UnknownMethodsAndTools)
 {
     begin();
     for (auto const* method :
-         {"nothing", "", "tools/List", "resources/list", "prompts/list", "completion/complete", "server/discover",
+         {"nothing", "", "tools/List", "resources/List", "prompts/put", "completion/Complete", "server/discover",
           "notifications/initialized"}) {
         auto const answer = post(session_, rpc("\"m\"", method));
         EXPECT_EQ(answer.status, 200u) << method;

@@ -99,7 +99,7 @@ TEST(Server, IntroducesItself)
         json::parse(server.core()->initialize_result(revision::r2025_06_18)),
         (json::value{
             {"protocolVersion", "2025-06-18"},
-            {"capabilities", {{"logging", json::object()}, {"tools", json::object()}}},
+            {"capabilities", {{"logging", json::object()}, {"tools", {{"listChanged", true}}}}},
             {"serverInfo", {{"name", "my \"server\""}, {"version", "1.2"}}},
             {"instructions", "be kind"}}));
 }
