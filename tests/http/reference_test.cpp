@@ -84,13 +84,15 @@ TEST_F(Reference, ResourcesComeInPagesOfTen)
     json::value list = ask_for("resources/list");
     int pages = 1;
     for (; at(list, "nextCursor").is_string(); ++pages) {
-        ASSERT_EQ(at(list, "resources").as_array().size(), 10u);
-        for (auto const& each : at(list, "resources").as_array())
+        auto const page = at(list, "resources");
+        ASSERT_EQ(page.as_array().size(), 10u);
+        for (auto const& each : page.as_array())
             EXPECT_TRUE(uris.insert(text_at(each, "uri")).second);
         list = ask_for("resources/list", fmt::format(R"({{"cursor":"{}"}})", text_at(list, "nextCursor")));
         ASSERT_LT(pages, 100);
     }
-    for (auto const& each : at(list, "resources").as_array())
+    auto const last = at(list, "resources");
+    for (auto const& each : last.as_array())
         EXPECT_TRUE(uris.insert(text_at(each, "uri")).second);
     EXPECT_EQ(pages, 11);
     EXPECT_EQ(uris.size(), 104u);
@@ -119,7 +121,8 @@ TEST_F(Reference, ToolPointsToItsPage)
 {
     start_and_open();
     json::value uri;
-    for (auto const& each : at(ask_for("tools/list"), "tools").as_array())
+    auto const tools = at(ask_for("tools/list"), "tools");
+    for (auto const& each : tools.as_array())
         if (text_at(each, "name") == "mcp_apps_hello_world")
             uri = at(each, "_meta/ui/resourceUri");
     EXPECT_EQ(uri, json::value("ui://hello-world/app.html"));
