@@ -686,10 +686,13 @@ void world::saw(connection& on, http::sse_event const& event)
     note(at->stream);
     note(at->sequence);
     auto const& log = store_->log(stream);
-    skip_blanks(on, at->sequence - 1);
     // A repeated call has the gap notices of the first one in its log.
     bool const is_logged = at->sequence <= log.size() && *log[at->sequence - 1].payload == event.data;
-    if (!is_logged && event.data.contains(R"("logger":"resumability")")) {
+    bool const is_gap = !is_logged && event.data.contains(R"("logger":"resumability")");
+    // What is blank may be in the gap, or come before it as an id.
+    auto const from = is_gap ? std::stoull(event.data.substr(event.data.find(R"("from":)") + 7)) : at->sequence;
+    skip_blanks(on, from - 1);
+    if (is_gap) {
         require(!has_wide_retention_, "a gap where nothing was trimmed");
         require(
             event.data.contains(fmt::format(
