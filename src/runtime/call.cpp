@@ -129,9 +129,10 @@ void call::progress(std::string message)
     perform();
 }
 
-void call::relay_question(std::string message)
+void call::relay_question(std::string message, std::move_only_function<void()> failed)
 {
-    (void)machine_.ask(std::make_shared<std::string const>(std::move(message)), actions_);
+    auto const ticket = machine_.ask(std::make_shared<std::string const>(std::move(message)), actions_);
+    relays_.push_back({ticket, std::move(failed)});
     perform();
 }
 
@@ -357,8 +358,15 @@ void call::perform()
                     reader->close(engine::close_reason::stalled, node_.retry_delay());
             } else if (auto const* asked = std::get_if<engine::asked>(&action)) {
                 auto const found = std::ranges::find(questions_, asked->ticket, &question::ticket);
-                if (found == questions_.end())
+                if (found == questions_.end()) {
+                    auto const relayed = std::ranges::find(relays_, asked->ticket, &relay::ticket);
+                    if (relayed != relays_.end()) {
+                        if (!asked->sequence)
+                            loop_.post(std::move(relayed->failed));
+                        relays_.erase(relayed);
+                    }
                     continue;
+                }
                 if (asked->sequence) {
                     found->sequence = *asked->sequence;
                     if (found->is_closed)

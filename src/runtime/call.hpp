@@ -65,8 +65,9 @@ public:
     /// Appends a message to the call's stream. If it may go on at once, returns the outcome and drops `done`;
     /// otherwise `done` is called when the reader has caught up, on the loop.
     [[nodiscard]] std::optional<std::error_code> emit(std::string message, emitted done);
-    /// A question that another call has asked, for this call's reader too. Never waits.
-    void relay_question(std::string message);
+    /// A question that another call has asked, for this call's reader too. Never waits. `failed` is called if it could
+    /// not be kept.
+    void relay_question(std::string message, std::move_only_function<void()> failed);
     /// Newest wins; never waits.
     void progress(std::string message);
     /// The handler's own answer. Refused and counted if the call has ended otherwise.
@@ -160,6 +161,11 @@ private:
     std::vector<waiting> waiting_;
     std::vector<question> questions_;
     std::uint64_t last_question_ = 0;
+    struct relay {
+        std::uint64_t ticket;
+        std::move_only_function<void()> failed;
+    };
+    std::vector<relay> relays_; // not in the log yet
     std::deque<answering> answering_; // in the order of the machine's answers
     std::size_t open_answers_ = 0; // of a batch
     std::vector<call*> members_; // of a batch: those that run

@@ -78,7 +78,15 @@ private:
                     return on_.answer(protocol::answer_for(*event.payload, on_.id()));
                 }
                 if (event.kind == store::event_kind::question) {
-                    on_.relay_question(*event.payload);
+                    // Its caller would wait for an answer that nobody can give.
+                    on_.relay_question(*event.payload, [weak = weak_from_this()] {
+                        if (auto const self = weak.lock())
+                            self->on_.answer(protocol::error_response(
+                                self->on_.id(),
+                                {protocol::code::server_error,
+                                 "There is no room to repeat this call; resume the first one",
+                                 {}}));
+                    });
                     continue;
                 }
                 message = protocol::progress_for(*event.payload, token_);
