@@ -48,7 +48,7 @@ struct trace {
     [[nodiscard]] std::string header(std::string const& span) const;
 };
 
-/// One client's conversation with the server. Cheap to copy; may be used from any thread.
+/// One client's conversation with the server. Cheap to copy; may be used from any thread while the server runs.
 class session {
 public:
     explicit session(std::shared_ptr<detail::session_link const> link) : link_(std::move(link)) {}

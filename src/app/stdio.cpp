@@ -24,20 +24,67 @@ namespace {
 
 // Calls that the end of the input finds running may still finish within this time.
 constexpr auto end_grace = std::chrono::seconds(1);
-// Beyond this much unwritten output, calls wait for the reader.
+// Beyond this much unwritten output, calls wait for the reader, and no further line is read.
 constexpr std::size_t write_ahead = 256 * 1024;
+// Lines that are read and not yet looked at.
+constexpr std::size_t read_ahead = 64;
+
+/// Holds the reading back while there is enough to do, so that a client that sends and does not read costs a bounded
+/// amount of memory.
+class throttle {
+public:
+    /// Waits for room for one more line. False: it is over.
+    [[nodiscard]] bool enter()
+    {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return is_over_ || (lines_ < read_ahead && !is_full_); });
+        ++lines_;
+        return !is_over_;
+    }
+    void leave()
+    {
+        change([&] { --lines_; });
+    }
+    /// Whether there is too much output.
+    void set_full(bool is_full)
+    {
+        change([&] { is_full_ = is_full; });
+    }
+    void end()
+    {
+        change([&] { is_over_ = true; });
+    }
+
+private:
+    template<class F>
+    void change(F const& how)
+    {
+        {
+            std::lock_guard const lock(mutex_);
+            how();
+        }
+        changed_.notify_all();
+    }
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::size_t lines_ = 0;
+    bool is_full_ = false;
+    bool is_over_ = false;
+};
 
 /// Blocking reads on a thread: standard input may be a pipe, a terminal or a file.
 class line_reader {
 public:
     using line_function = std::function<void(std::string line, bool is_too_long)>;
-    line_reader(std::size_t limit, line_function on_line, std::function<void()> on_end)
-        : limit_(limit), on_line_(std::move(on_line)), on_end_(std::move(on_end)), stop_(eventfd(0, EFD_CLOEXEC)),
-          thread_([this] { run(); })
+    line_reader(throttle& throttle, std::size_t limit, line_function on_line, std::function<void()> on_end)
+        : throttle_(throttle), limit_(limit), on_line_(std::move(on_line)), on_end_(std::move(on_end)),
+          stop_(eventfd(0, EFD_CLOEXEC)), thread_([this] { run(); })
     {
     }
     ~line_reader()
     {
+        throttle_.end();
         std::uint64_t const one = 1;
         (void)!::write(stop_, &one, sizeof one);
         thread_.join();
@@ -74,15 +121,18 @@ private:
                     line += piece;
                 if (end == std::string_view::npos)
                     break;
+                if (!throttle_.enter())
+                    return;
                 on_line_(std::exchange(line, {}), std::exchange(is_too_long, false));
                 rest.remove_prefix(end + 1);
             }
         }
-        if (!line.empty())
+        if (!line.empty() && throttle_.enter())
             on_line_(std::move(line), false);
         on_end_();
     }
 
+    throttle& throttle_;
     std::size_t limit_;
     line_function on_line_;
     std::function<void()> on_end_;
@@ -93,9 +143,9 @@ private:
 /// Blocking writes on a thread, so that a client that does not read holds up nobody but its own calls.
 class line_writer final : public transport::line_output {
 public:
-    line_writer(int descriptor, std::function<void()> on_drained, std::function<void()> on_broken)
-        : descriptor_(descriptor), on_drained_(std::move(on_drained)), on_broken_(std::move(on_broken)),
-          thread_([this] { run(); })
+    line_writer(int descriptor, throttle& throttle, std::function<void()> on_drained, std::function<void()> on_broken)
+        : descriptor_(descriptor), throttle_(throttle), on_drained_(std::move(on_drained)),
+          on_broken_(std::move(on_broken)), thread_([this] { run(); })
     {
     }
     ~line_writer() override
@@ -117,6 +167,7 @@ public:
             next_ += '\n';
             has_room = next_.size() <= write_ahead;
             is_waited_for_ = is_waited_for_ || !has_room;
+            throttle_.set_full(!has_room);
         }
         wake_.notify_one();
         return has_room;
@@ -135,6 +186,7 @@ private:
                     return;
                 bytes.swap(next_);
                 tells = std::exchange(is_waited_for_, false);
+                throttle_.set_full(false);
             }
             for (std::string_view rest = bytes; !rest.empty() && !is_broken_;) {
                 auto const put = ::write(descriptor_, rest.data(), rest.size());
@@ -151,6 +203,7 @@ private:
     }
 
     int descriptor_;
+    throttle& throttle_;
     std::function<void()> on_drained_;
     std::function<void()> on_broken_;
     std::mutex mutex_;
@@ -211,8 +264,9 @@ int serve_stdio(server const& server, settings const& settings)
         });
     });
     {
+        throttle pace;
         line_writer out(
-            messages, [&] { loop.post([&] { pipe->drained(); }); },
+            messages, pace, [&] { loop.post([&] { pipe->drained(); }); },
             [&] { loop.post([&] { end(base::duration::zero()); }); });
         pipe = std::make_shared<transport::message_pipe>(
             node, *server.core(), loop, out, transport::message_pipe_settings{"local", settings.transport.batch_max});
@@ -226,13 +280,14 @@ int serve_stdio(server const& server, settings const& settings)
             server.core()->start(node, loop);
         });
         line_reader in(
-            settings.http.limits.body_bytes,
+            pace, settings.http.limits.body_bytes,
             [&](std::string line, bool is_too_long) {
                 loop.post([&, line = std::move(line), is_too_long] {
                     if (is_too_long)
                         pipe->refuse_line(settings.http.limits.body_bytes);
                     else
                         pipe->receive(line);
+                    pace.leave();
                 });
             },
             [&] { loop.post([&] { end(end_grace); }); });

@@ -50,7 +50,7 @@ call::~call() = default;
 void call::begin()
 {
     auto const limit = traits_.max_duration.value_or(node_.settings().call_max);
-    if (open_answers_ == 0 && limit > base::duration::zero())
+    if (limit > base::duration::zero())
         deadline_.after(limit);
     if (!has_stream() || is_member())
         return;
@@ -67,6 +67,12 @@ void call::begin()
             });
         });
     reader_hint();
+}
+
+void call::expect_answers(std::size_t count)
+{
+    open_answers_ = count;
+    deadline_.cancel();
 }
 
 void call::log(base::log_level level, std::string_view message, std::string_view reason) const
@@ -146,13 +152,13 @@ std::uint64_t call::ask(std::string_view method, std::string_view params, answer
         return number;
     }
     auto const number = ++last_question_;
-    if (is_ended_ || !has_stream_) {
-        loop_.post([done = std::move(done), why = is_ended_ ? errc::finished : errc::unavailable]() mutable {
-            done(failure(why));
-        });
+    auto message = protocol::request(engine::to_string({stream_.stream, number}), method, params);
+    bool const is_too_large = message.size() > node_.settings().limits.event_bytes;
+    if (is_ended_ || !has_stream_ || is_too_large) {
+        auto const why = is_ended_ ? errc::finished : is_too_large ? errc::too_large : errc::unavailable;
+        loop_.post([done = std::move(done), why]() mutable { done(failure(why)); });
         return number;
     }
-    auto message = protocol::request(engine::to_string({stream_.stream, number}), method, params);
     questions_.push_back({number, this, std::move(done)});
     auto const ticket = machine_.ask(std::make_shared<std::string const>(std::move(message)), actions_);
     questions_.back().ticket = ticket;
@@ -184,16 +190,13 @@ void call::withdraw(std::uint64_t number)
 
 void call::withdraw_all(call const& asker)
 {
-    for (auto at = questions_.begin(); at != questions_.end();) {
-        if (at->asker != &asker || at->is_closed) {
-            ++at;
-            continue;
-        }
-        tell_withdrawn(at->number);
-        auto const place = at - questions_.begin();
-        auto const before = questions_.size();
-        close_question(at);
-        at = questions_.begin() + place + (questions_.size() == before ? 1 : 0);
+    auto const is_open = [&](question const& each) { return each.asker == &asker && !each.is_closed; };
+    while (true) {
+        auto const next = std::ranges::find_if(questions_, is_open);
+        if (next == questions_.end())
+            return;
+        tell_withdrawn(next->number);
+        close_question(next);
     }
 }
 
@@ -214,12 +217,7 @@ void call::close_question(std::vector<question>::iterator at)
     }
     auto const sequence = at->sequence;
     questions_.erase(at);
-    blank(sequence);
-}
-
-void call::blank(std::uint64_t sequence)
-{
-    // What was answered is not asked again of whoever reads this later.
+    // A failure is harmless: the question is asked once more, and the second answer to it is ignored.
     node_.store().blank(stream_, fence_, sequence, [](result<void>) {});
 }
 

@@ -53,8 +53,8 @@ public:
 
     /// Registers timers and watches. Once, before the handler starts.
     void begin();
-    /// Makes this the call of a batch, with that many requests to answer.
-    void expect_answers(std::size_t count) { open_answers_ = count; }
+    /// Makes this the call of a batch, with that many requests to answer. Each has its own time limit.
+    void expect_answers(std::size_t count);
     /// Answers one request of the batch that has no call of its own.
     void answer_member(std::string id, std::string response);
 
@@ -121,8 +121,8 @@ private:
     void finish(std::string response);
     void append_answer(answering of, std::string response, bool is_last);
     void withdraw_all(call const& asker);
+    /// The question is answered or withdrawn: it is not asked again of whoever reads the stream later.
     void close_question(std::vector<question>::iterator at);
-    void blank(std::uint64_t sequence);
     void tell_withdrawn(std::uint64_t question);
     [[nodiscard]] std::string ended_answer(answering const& of, protocol::end_reason reason) const;
     void perform();

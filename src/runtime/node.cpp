@@ -47,11 +47,13 @@ node::~node()
 
 void node::start(base::loop& loop)
 {
+    own_loop_.store(&loop);
     periodic_ = std::make_unique<periodic>(*this, loop);
 }
 
 void node::stop()
 {
+    own_loop_.store(nullptr);
     periodic_.reset();
 }
 
@@ -337,10 +339,13 @@ void node::answer_lost(store::call_ref const& lost, store::fence fence, base::ti
             std::vector<store::event_data> answers;
             for (auto const line : std::views::split(lost.label, '\n')) {
                 std::string_view const id(line.begin(), line.end());
-                bool const is_answered = std::ranges::any_of(page->events, [&](store::stored_event const& event) {
+                // An answer is to one request, also where a client uses an id twice.
+                auto const answered = std::ranges::find_if(page->events, [&](store::stored_event const& event) {
                     return event.kind == store::event_kind::response && protocol::is_answer_to(*event.payload, id);
                 });
-                if (!is_answered)
+                if (answered != page->events.end())
+                    page->events.erase(answered);
+                else
                     answers.push_back(
                         {std::make_shared<std::string const>(
                              protocol::ended_answer({id, true, false}, protocol::end_reason::owner_lost)),
@@ -361,17 +366,9 @@ void node::answer_lost(store::call_ref const& lost, store::fence fence, base::ti
 template<class F>
 void node::for_each_session(F const& visit)
 {
-    for (auto& stripe : table_) {
-        std::vector<std::shared_ptr<live_session>> sessions; // so that one lock is held at a time
-        {
-            std::lock_guard const lock(stripe.mutex);
-            for (auto const& [key, session] : stripe.sessions)
-                sessions.push_back(session);
-        }
-        for (auto const& session : sessions) {
-            std::lock_guard const lock(session->mutex);
-            visit(*session);
-        }
+    for (auto const& session : live_sessions()) { // a copy, so that one lock is held at a time
+        std::lock_guard const lock(session->mutex);
+        visit(*session);
     }
 }
 

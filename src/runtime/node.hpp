@@ -252,8 +252,8 @@ private:
     void answer_lost(store::call_ref const& lost, store::fence fence, base::time_point now);
     /// Takes over a newer record. Under the session's lock.
     void adopt(std::shared_ptr<live_session> const& session, std::shared_ptr<store::session_record const> record);
-    void append_standalone(
-        live_session const& session, store::session_record const& record, store::bytes message, base::time_point now);
+    /// On the node's own loop.
+    void append_standalone(live_session const& session, store::session_record const& record, store::bytes message);
     [[nodiscard]] std::vector<std::shared_ptr<live_session>> subscribed_sessions();
     void cancel_held(live_session& session, std::string_view id);
     /// Visits every live session under its lock.
@@ -291,6 +291,7 @@ private:
 
     struct periodic;
     std::unique_ptr<periodic> periodic_;
+    std::atomic<base::loop*> own_loop_{nullptr}; // null: not started
 };
 
 }

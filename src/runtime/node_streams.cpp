@@ -1,7 +1,6 @@
 // The node's connections: which of them follows which stream, from where, and what follows when one leaves.
 #include "engine/cursor.hpp"
 #include "runtime/node.hpp"
-#include "runtime/periodic.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -129,11 +128,13 @@ std::move_only_function<void()> node::take_quiet(live_session& session)
 
 // --- messages that belong to no call
 
-void node::append_standalone(
-    live_session const& session, store::session_record const& record, store::bytes message, base::time_point now)
+void node::append_standalone(live_session const& session, store::session_record const& record, store::bytes message)
 {
+    auto const* const loop = own_loop_.load();
+    if (!loop) // stopped meanwhile
+        return;
     store_.append(
-        {session.key, record.standalone}, 0, {{std::move(message), store::event_kind::ordinary}}, false, now,
+        {session.key, record.standalone}, 0, {{std::move(message), store::event_kind::ordinary}}, false, loop->now(),
         [this](result<store::stream_top> top) {
             if (top)
                 metrics_.events_appended.Increment();
@@ -144,39 +145,26 @@ void node::append_standalone(
 
 void node::later(std::move_only_function<void()> work)
 {
-    if (periodic_)
-        periodic_->loop.post(std::move(work));
+    if (auto* const loop = own_loop_.load())
+        loop->post(std::move(work));
 }
 
 void node::notify(std::shared_ptr<live_session> const& session, std::string message)
 {
-    if (!periodic_)
-        return;
-    auto& loop = periodic_->loop;
-    loop.post([this, &loop, session, text = std::make_shared<std::string const>(std::move(message))] {
-        append_standalone(*session, *session->current_record(), text, loop.now());
+    later([this, session, text = std::make_shared<std::string const>(std::move(message))] {
+        append_standalone(*session, *session->current_record(), text);
     });
 }
 
 void node::broadcast(std::string message, std::function<bool(store::session_record const&)> filter)
 {
-    if (!periodic_)
-        return;
-    auto& loop = periodic_->loop;
-    loop.post(
-        [this, &loop, filter = std::move(filter), text = std::make_shared<std::string const>(std::move(message))] {
-            std::vector<std::shared_ptr<live_session>> sessions;
-            for (auto& stripe : table_) {
-                std::lock_guard const lock(stripe.mutex);
-                for (auto const& [key, session] : stripe.sessions)
-                    sessions.push_back(session);
-            }
-            for (auto const& session : sessions) {
-                auto const record = session->current_record();
-                if (record->initialized && filter(*record))
-                    append_standalone(*session, *record, text, loop.now());
-            }
-        });
+    later([this, filter = std::move(filter), text = std::make_shared<std::string const>(std::move(message))] {
+        for (auto const& session : live_sessions()) {
+            auto const record = session->current_record();
+            if (record->initialized && filter(*record))
+                append_standalone(*session, *record, text);
+        }
+    });
 }
 
 void node::adopt(std::shared_ptr<live_session> const& session, std::shared_ptr<store::session_record const> record)

@@ -102,8 +102,7 @@ void memory_store::drop_stream(stripe& in, session& of, stream_id id, bool is_en
     }
     release_bytes(of, gone.charge + gone.reserved);
     if (gone.meta.once)
-        if (auto const key = of.once.find(gone.meta.once->text); key != of.once.end() && key->second.stream == id)
-            key->second.is_spent = true;
+        spend_key(of, gone.meta.once->text, id);
     if (gone.is_aging)
         in.aging.erase(gone.aging);
     of.streams.erase(found);
@@ -183,19 +182,30 @@ result<std::optional<stream_id>> memory_store::look_up_key(session& of, once_key
 
 void memory_store::remember_key(session& of, once_key const& key, stream_id stream, std::uint64_t order)
 {
+    of.once[key.text] = {key.fingerprint, stream, order, false};
+    add_bytes(of, key.text.size() + key_overhead);
+}
+
+void memory_store::spend_key(session& of, std::string const& key, stream_id stream)
+{
+    auto const found = of.once.find(key);
+    if (found == of.once.end() || found->second.stream != stream)
+        return;
+    found->second.is_spent = true;
     // Only keys without a stream are counted: the others are as many as the streams.
     std::string const* oldest = nullptr;
+    std::uint64_t order = 0;
     std::size_t spent = 0;
     for (auto const& [text, entry] : of.once)
         if (entry.is_spent) {
             ++spent;
-            if (!oldest || entry.order < of.once.find(*oldest)->second.order)
+            if (!oldest || entry.order < order) {
                 oldest = &text;
+                order = entry.order;
+            }
         }
     if (spent > limits_.keys_per_session)
         forget_key(of, std::string(*oldest));
-    of.once[key.text] = {key.fingerprint, stream, order, false};
-    add_bytes(of, key.text.size() + key_overhead);
 }
 
 void memory_store::forget_key(session& of, std::string const& key)

@@ -88,6 +88,8 @@ private:
     /// The stream of the first call with that key, if there was one.
     result<std::optional<stream_id>> look_up_key(session& of, once_key const& key) const;
     void remember_key(session& of, once_key const& key, stream_id stream, std::uint64_t order);
+    /// The stream of the key is no longer kept.
+    void spend_key(session& of, std::string const& key, stream_id stream);
     [[nodiscard]] std::shared_ptr<std::atomic<std::size_t>> user_bytes_of(std::string const& principal);
     void schedule_aging(stripe& in, stream_key const& key, stream& of, base::time_point when);
     result<stream_top> append_locked(

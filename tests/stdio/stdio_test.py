@@ -182,6 +182,25 @@ class Stdio(unittest.TestCase):
         self.assertEqual(server.process.wait(LIMIT), 0)
         server.process.communicate()
 
+    def test_a_client_that_does_not_read_is_not_read_either(self):
+        server = self.start()
+        server.initialize()
+        line = (json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}) + "\n").encode()
+        os.set_blocking(server.process.stdin.fileno(), False)
+        sent = 0
+        held_back = False
+        while sent < 20000 and not held_back:
+            try:
+                sent += os.write(server.process.stdin.fileno(), line) // len(line)
+            except BlockingIOError:
+                # The pipe is full: nobody has read it for as long as it takes to be sure.
+                _, writable, _ = select.select([], [server.process.stdin], [], 2)
+                held_back = not writable
+        self.assertTrue(held_back, f"{sent} lines were taken")
+        os.set_blocking(server.process.stdin.fileno(), True)
+        for _ in range(sent):  # every line that was taken is answered
+            self.assertIn("result", server.receive())
+
     def test_a_burst_through_a_slow_reader(self):
         server = self.start()
         server.initialize()
