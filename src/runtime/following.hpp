@@ -47,6 +47,7 @@ public:
 struct start_position {
     std::optional<std::uint64_t> sequence; ///< absent: at the delivered mark, or the end (`standalone_backlog`)
     bool restarted = false;
+    std::optional<std::uint64_t> replay_end = {}; ///< of a reader that comes back: the last event it can have missed
 };
 
 class following : public std::enable_shared_from_this<following> {

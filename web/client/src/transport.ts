@@ -622,7 +622,8 @@ export class ResumableTransport implements Transport {
       return false;
     }
     if (!isJSONRPCNotification(message)) return true;
-    if (wasMissed) ++this.#recovered;
+    // Progress is a state, not a message: of what was missed of it, the last one says it all.
+    if (wasMissed && message.method !== 'notifications/progress') ++this.#recovered;
     this.#notify(message, stream, wasMissed);
     return true;
   }
