@@ -463,7 +463,7 @@ TEST_F(Questions, CannotBeAskedWithoutStreams)
     auto const answer = post(session, tool_call("1", "ask_at_once"));
     EXPECT_EQ(answer.status, 200u);
     EXPECT_EQ(at(answer.json(), "result/isError"), json::value(true));
-    EXPECT_TRUE(text_at(answer.json(), "result/content/0/text").contains("could not be asked"));
+    EXPECT_TRUE(text_at(answer.json(), "result/content/0/text").contains("answers as JSON only"));
 }
 
 TEST_F(Questions, ErrorsAreAnswersToo)

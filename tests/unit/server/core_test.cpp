@@ -96,7 +96,7 @@ TEST(Server, IntroducesItself)
     server server("my \"server\"", "1.2");
     server.instructions("be kind");
     EXPECT_EQ(
-        json::parse(server.core()->initialize_result(revision::r2025_06_18)),
+        json::parse(server.core()->initialize_result(revision::r2025_06_18, runtime::session_mode::kept)),
         (json::value{
             {"protocolVersion", "2025-06-18"},
             {"capabilities", {{"logging", json::object()}, {"tools", {{"listChanged", true}}}}},
@@ -106,9 +106,10 @@ TEST(Server, IntroducesItself)
 
 TEST(Server, HasNoInstructionsUnlessGiven)
 {
-    EXPECT_FALSE(json::parse(server("s", "1").core()->initialize_result(revision::r2025_11_25))
-                     .as_object()
-                     .contains("instructions"));
+    EXPECT_FALSE(
+        json::parse(server("s", "1").core()->initialize_result(revision::r2025_11_25, runtime::session_mode::kept))
+            .as_object()
+            .contains("instructions"));
 }
 
 // --- dispatch, on a node with a memory store
