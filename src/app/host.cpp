@@ -80,9 +80,6 @@ host::~host()
     wait();
     core_->work_on(nullptr);
     workers_.reset(); // waits for what is running, while everything it speaks to is still there
-    // Frames of suspended tools hold timers and calls: they go while the node and the wheels are still there.
-    for (auto const& loop : loops_)
-        loop->context().restart();
 }
 
 void host::add_routes()
