@@ -84,9 +84,6 @@ host::~host()
     for (auto const& core : mounted_cores())
         core->work_on(nullptr);
     workers_.reset(); // waits for what is running, while everything it speaks to is still there
-    // Frames of suspended tools hold timers and calls: they go while the node and the wheels are still there.
-    for (auto const& loop : loops_)
-        loop->context().restart();
 }
 
 std::vector<std::shared_ptr<detail::server_core>> host::mounted_cores() const

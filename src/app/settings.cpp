@@ -413,6 +413,9 @@ settings_table::settings_table(settings& into, program of)
         "by file descriptors");
 
     b.time("drain", "", into.drain, "After SIGTERM, running calls may finish within this time.", zero::allowed);
+    b.time(
+        "stdio.grace", "", into.stdio_grace,
+        "With --stdio: after the end of the input, running calls may finish within this time.", zero::allowed);
     b.choice<base::log_level>(
         "log.level", "", into.log_level,
         {{"debug", base::log_level::debug},

@@ -30,7 +30,11 @@ action action_of(json::object const& result)
     auto const text = text_of(result, "action");
     if (text == "accept")
         return action::accepted;
-    return text == "decline" ? action::declined : action::cancelled;
+    if (text == "decline")
+        return action::declined;
+    if (text == "cancel")
+        return action::cancelled;
+    detail::throw_bad_answer({"/action", "expected accept, decline or cancel"});
 }
 
 /// The schema as clients of the revision understand it: 2025-06-18 has defaults for booleans only.
@@ -271,7 +275,9 @@ task<json::object> call_state::ask(
             code && code->is_int64() ? static_cast<int>(code->get_int64()) : protocol::code::server_error, text);
     }
     auto const* got = whole ? whole->if_contains("result") : nullptr;
-    co_return got && got->is_object() ? got->get_object() : json::object();
+    if (!got || !got->is_object())
+        throw_bad_answer({"", "expected object"});
+    co_return got->get_object();
 }
 
 }

@@ -143,8 +143,10 @@ private:
         }
         if (line.starts_with("> "))
             return send(named_values_in(line.substr(2)));
-        if (line.starts_with("@ session"))
-            return begin_session(line.size() > 10 ? line.substr(10) : "{}");
+        if (line.starts_with("@ session")) {
+            session_ = open_session(session_.version, {}, line.size() > 10 ? line.substr(10) : "{}");
+            return;
+        }
         if (line == "@ stateless") {
             is_stateless_ = true;
             return;
@@ -164,18 +166,6 @@ private:
         if (line.starts_with("@ add ") || line.starts_with("@ remove "))
             return change(line);
         ADD_FAILURE() << "README.md knows no such line: " << line;
-    }
-
-    void begin_session(std::string const& capabilities)
-    {
-        auto const answer = post_plain(rpc(
-            "0", "initialize",
-            fmt::format(
-                R"({{"protocolVersion":"{}","capabilities":{},"clientInfo":{{"name":"transcript","version":"1"}}}})",
-                session_.version, capabilities)));
-        ASSERT_EQ(answer.status, 200u) << answer.body;
-        session_.id = answer.header("Mcp-Session-Id").value_or("");
-        ASSERT_EQ(post(session_, notification("notifications/initialized")).status, 202u);
     }
 
     void send(std::string const& body)
