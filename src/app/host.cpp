@@ -1,5 +1,7 @@
 #include "app/host.hpp"
 
+#include "app/console.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -110,6 +112,8 @@ void host::add_mounts()
 void host::add_routes()
 {
     router_.add(settings_.endpoint, "GET, POST, DELETE, OPTIONS", *endpoint_);
+    if (settings_.has_console)
+        add_console(router_);
     auto const get = [this](std::string path, auto answer) {
         router_.add(std::move(path), "GET, HEAD, OPTIONS", [answer](std::shared_ptr<http::exchange> exchange) {
             auto const method = exchange->request().method();

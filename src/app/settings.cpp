@@ -291,6 +291,9 @@ settings_table::settings_table(settings& into, program of)
     b.count<std::size_t>(
         "workers.queue", "", into.worker_queue, 0, 1'000'000,
         "Calls of blocking tools that wait for a thread; further ones end with overloaded.");
+    b.choice<bool>(
+        "console", "", into.has_console, {{"on", true}, {"off", false}},
+        "Whether / has the console, a page to browse and call what the server offers.");
     b.text("store", "", "memory", into.store, "Where sessions and streams are kept.");
     b.text("node.id", "", "NAME", run.node_name, "Name of this process among others.");
     b.list(

@@ -18,6 +18,7 @@ namespace belay::app {
 struct settings {
     bool is_stdio = false; ///< the flag --stdio alone; no key
     std::string endpoint = "/mcp";
+    bool has_console = true;
     unsigned threads = 0; ///< 0: one per core
     unsigned worker_threads = 0; ///< 0: one per core
     std::size_t worker_queue = 256;

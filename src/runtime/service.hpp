@@ -43,8 +43,9 @@ struct start_call {
 
 using outcome = std::variant<instant_answer, deferred_answer, start_call>;
 
-/// Whether a client gets a session. Without one it cannot subscribe, choose a log level or be told of changes.
-enum class session_mode { kept, none };
+/// Whether a client gets a session, and one whose calls can be come back to. Without a session it cannot subscribe,
+/// choose a log level or be told of changes.
+enum class session_mode { resumable, kept, none };
 
 class service {
 public:

@@ -230,7 +230,7 @@ void server_core::mount(std::string path, std::shared_ptr<server_core> const& wh
 
 void server_core::start(runtime::node& node, base::loop& loop, runtime::session_mode mode)
 {
-    if (mode == runtime::session_mode::kept) {
+    if (mode != runtime::session_mode::none) {
         std::lock_guard const lock(node_mutex_);
         node_ = &node;
     }
@@ -286,7 +286,7 @@ server_core::~server_core() = default;
 
 std::string server_core::initialize_result(protocol::revision revision, runtime::session_mode mode) const
 {
-    bool const has_session = mode == runtime::session_mode::kept;
+    bool const has_session = mode != runtime::session_mode::none;
     json::object result;
     result["protocolVersion"] = protocol::to_string(revision);
     auto& capabilities = result["capabilities"].emplace_object();
@@ -295,6 +295,8 @@ std::string server_core::initialize_result(protocol::revision revision, runtime:
         changing["listChanged"] = true;
         capabilities["logging"].emplace_object();
     }
+    if (mode == runtime::session_mode::resumable)
+        capabilities["experimental"].emplace_object()[protocol::feature::idempotency].emplace_object();
     capabilities["tools"] = changing;
     if (!resources_.is_empty()) {
         auto& resources = capabilities["resources"].emplace_object();

@@ -330,7 +330,9 @@ void streamable_http::answer_initialize(
 {
     note_session(*exchange, use);
     auto const session = base::to_string(use.session()->key.id);
-    auto response = protocol::result_response(id, service_.initialize_result(revision, runtime::session_mode::kept));
+    auto const mode
+        = settings_.answer == answer_form::json ? runtime::session_mode::kept : runtime::session_mode::resumable;
+    auto response = protocol::result_response(id, service_.initialize_result(revision, mode));
     if (settings_.answer != answer_form::sse)
         return exchange->respond({200, json_type, {{protocol::header::session, session}}}, response);
     // The priming event would be the first thing of a stream that ends with it; the answer is one event without id.
