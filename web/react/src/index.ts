@@ -1,0 +1,2 @@
+export { McpProvider, type McpProviderProps } from './provider.js';
+export { useCall, useMcpClient, type McpClient } from './hooks.js';
