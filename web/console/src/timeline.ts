@@ -1,0 +1,132 @@
+// What crossed the wire: kept in memory, the newest of it also across a reload.
+import type { BelayClient, WireEvent } from 'belay-client';
+import { perFrame } from 'belay-react';
+import { load, reloads, save } from './storage';
+
+export interface Entry extends Omit<WireEvent, 'message'> {
+  readonly key: number;
+  readonly summary: string;
+  /** Missing if it was too large to keep across a reload. */
+  readonly message?: unknown;
+}
+
+const MAX_ENTRIES = 5000;
+const MAX_STORED = 300;
+const MAX_STORED_CHARS = 64 * 1024;
+/** Larger messages are kept as their summary. */
+const MAX_STORED_MESSAGE = 400;
+const SAVE_DELAY = 1000;
+
+export class Timeline {
+  #entries: Entry[] = [];
+  #snapshot: readonly Entry[] = [];
+  #dropped = 0;
+  #nextKey = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  readonly #listeners = new Set<() => void>();
+  readonly #changed = perFrame(() => {
+    this.#snapshot = this.#entries.slice();
+    for (const listener of this.#listeners) listener();
+  });
+
+  constructor() {
+    for (const { key: _, ...entry } of load<Entry[]>('timeline') ?? []) this.#push(entry);
+    const reloadedAt = reloads.at(-1);
+    if (reloadedAt !== undefined && this.#entries.length > 0) {
+      this.#push({ at: reloadedAt, kind: 'reloaded', summary: 'Page reloaded' });
+    }
+    this.#snapshot = this.#entries.slice();
+  }
+
+  /** Oldest first; the same array until the next frame with something new. */
+  readonly entries = (): readonly Entry[] => this.#snapshot;
+
+  /** How many of the oldest are no longer kept. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  };
+
+  /** Follows a client until the returned function is called. */
+  follow(client: BelayClient): () => void {
+    const stop = client.onwire((event) => {
+      // The seam of a reload is here already, at the time at which the page was loaded.
+      if (event.kind === 'reloaded') return;
+      this.#push({ ...event, summary: summaryOf(event) });
+      this.#changed.tell();
+      this.#timer ??= setTimeout(() => this.#save(), SAVE_DELAY);
+    });
+    const onHide = () => this.#save();
+    window.addEventListener('pagehide', onHide);
+    return () => {
+      stop();
+      window.removeEventListener('pagehide', onHide);
+    };
+  }
+
+  clear(): void {
+    this.#dropped += this.#entries.length;
+    this.#entries = [];
+    this.#changed.tell();
+    this.#save();
+  }
+
+  #push(entry: Omit<Entry, 'key'>): void {
+    this.#entries.push({ key: this.#nextKey++, ...entry });
+    // In steps, since dropping the first of an array moves all others.
+    const excess = this.#entries.length - MAX_ENTRIES;
+    if (excess >= MAX_ENTRIES / 10) {
+      this.#entries.splice(0, excess);
+      this.#dropped += excess;
+    }
+  }
+
+  #save(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const kept: Entry[] = [];
+    let chars = 0;
+    for (let index = this.#entries.length - 1; index >= 0 && kept.length < MAX_STORED; index -= 1) {
+      const { message, ...entry } = this.#entries[index]!;
+      const text = message === undefined ? '' : JSON.stringify(message);
+      const compact: Entry = text.length > MAX_STORED_MESSAGE ? entry : { ...entry, message };
+      chars += JSON.stringify(compact).length + 1;
+      if (chars > MAX_STORED_CHARS) break;
+      kept.push(compact);
+    }
+    save('timeline', kept.reverse());
+  }
+}
+
+const MAX_SUMMARY = 120;
+
+/** A message in a few words. */
+export function summaryOf({ kind, message, detail }: Pick<WireEvent, 'kind' | 'message' | 'detail'>): string {
+  return (message ? messageSummary(message as unknown as Message) : (detail ?? kind)).slice(0, MAX_SUMMARY);
+}
+
+interface Message {
+  method?: string;
+  params?: { name?: string; uri?: string; progress?: number; total?: number; level?: string; data?: unknown };
+  result?: unknown;
+  error?: { code: number; message: string };
+}
+
+function messageSummary({ method, params, error }: Message): string {
+  if (error) return `error ${error.code}: ${error.message}`;
+  if (method === undefined) return 'result';
+  const short = method.replace(/^notifications\//, '');
+  if (params?.progress !== undefined) {
+    return `${short} ${params.progress}${params.total === undefined ? '' : `/${params.total}`}`;
+  }
+  if (params?.level !== undefined && params.data !== undefined) {
+    const data = typeof params.data === 'string' ? params.data : JSON.stringify(params.data);
+    return `${short} ${data.slice(0, MAX_SUMMARY)}`;
+  }
+  const about = params?.name ?? params?.uri;
+  return about ? `${short} ${about}` : short;
+}
