@@ -1,0 +1,95 @@
+// Which page a session belongs to. A duplicated tab starts with a copy of the original's storage, session and all, and
+// two pages that read one session's streams take them from each other; so a page holds a lock while it uses a session.
+
+interface Message {
+  type: 'who' | 'mine' | 'seize';
+  name: string;
+}
+
+/** How long a page that is being unloaded may keep its lock before it counts as alive. */
+const UNLOADING = 3000;
+/** How long to wait for a word of another page where there are no locks to ask. */
+const HEARSAY = 300;
+
+export class Ownership {
+  readonly #channel: BroadcastChannel | undefined;
+  readonly #locks: LockManager | undefined;
+  #release: (() => void) | undefined;
+  #isMine = false;
+  #onreply: (() => void) | undefined;
+
+  constructor(
+    readonly name: string,
+    /** Another page has seized it. */
+    private readonly onlost: () => void,
+  ) {
+    this.#locks = globalThis.navigator?.locks;
+    // Node has broadcast channels too, between threads: there is no tab to talk to.
+    if (typeof BroadcastChannel === 'undefined' || typeof document === 'undefined') return;
+    this.#channel = new BroadcastChannel('belay-client');
+    this.#channel.onmessage = (event: MessageEvent<Message>) => this.#hear(event.data);
+  }
+
+  /** False: another page has it. */
+  async acquire(): Promise<boolean> {
+    if (!this.#channel && !this.#locks) return (this.#isMine = true);
+    const waiting = new AbortController();
+    const answer = new Promise<boolean>(resolve => {
+      this.#onreply = () => resolve(false);
+      setTimeout(() => resolve(!this.#locks), this.#locks ? UNLOADING : HEARSAY);
+      if (this.#locks) void this.#hold({ signal: waiting.signal }, () => resolve(true));
+    });
+    this.#say('who');
+    const isMine = await answer;
+    this.#onreply = undefined;
+    if (isMine) this.#isMine = true;
+    else waiting.abort();
+    return isMine;
+  }
+
+  /** Takes it from whoever has it. */
+  async seize(): Promise<void> {
+    this.#say('seize');
+    await new Promise<void>(resolve => {
+      if (this.#locks) void this.#hold({ steal: true }, resolve);
+      else resolve();
+    });
+    this.#isMine = true;
+  }
+
+  release(): void {
+    this.#isMine = false;
+    this.#release?.();
+    this.#release = undefined;
+    this.#channel?.close();
+  }
+
+  async #hold(options: LockOptions, granted: () => void): Promise<void> {
+    try {
+      await this.#locks!.request(`belay-client:${this.name}`, options, () => {
+        granted();
+        return new Promise<void>(resolve => (this.#release = resolve));
+      });
+    } catch {
+      // Stolen, or no longer wanted.
+      if (this.#isMine) this.#lost();
+    }
+  }
+
+  #lost(): void {
+    this.release();
+    this.onlost();
+  }
+
+  #say(type: Message['type']): void {
+    this.#channel?.postMessage({ type, name: this.name } satisfies Message);
+  }
+
+  #hear(message: Message): void {
+    if (message?.name !== this.name) return;
+    if (message.type === 'mine') this.#onreply?.();
+    else if (!this.#isMine) return;
+    else if (message.type === 'who') this.#say('mine');
+    else this.#lost();
+  }
+}

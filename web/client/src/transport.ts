@@ -1,0 +1,688 @@
+// The official transport, with streams that outlive their connections. Ids are unique per page load, so that the same
+// session never sees one twice; every stream is read on from its cursor for as long as the page lives; an answer to the
+// server's question is delivered, however often that has to be tried.
+import {
+  isJSONRPCNotification,
+  isJSONRPCRequest,
+  isJSONRPCResponse,
+  StreamableHTTPClientTransport,
+  UnauthorizedError,
+  type InitializeResult,
+  type JSONRPCMessage,
+  type JSONRPCNotification,
+  type JSONRPCRequest,
+  type JSONRPCResponse,
+  type LoggingLevel,
+  type RequestId,
+  type StreamableHTTPClientTransportOptions,
+  type Transport,
+  type TransportSendOptions,
+} from '@modelcontextprotocol/client';
+import { Alarm, Backoff } from './backoff.js';
+import type { TrackedCall } from './call.js';
+import { Position } from './position.js';
+import type { StoredSession } from './state.js';
+import { CallError, type CallProgress, type WireEvent } from './types.js';
+import { Connection, TAG_HEADER, Wire, type Answer } from './wire.js';
+
+/** What the server may do for a call beyond the specification: run it once, however often it is sent. */
+export const IDEMPOTENCY_KEY = 'belay/idempotencyKey';
+const IDEMPOTENCY_FEATURE = 'belay/idempotency';
+
+/** Requests that may be sent again when nobody knows whether they arrived. */
+const REPEATABLE = /^(ping|completion\/complete|logging\/setLevel|(tools|prompts|resources|resources\/templates)\/list|resources\/(read|subscribe|unsubscribe)|prompts\/get)$/;
+
+export interface TransportOptions {
+  readonly url: URL;
+  /** To go on with; undefined: a new one is begun. */
+  readonly session: StoredSession | undefined;
+  readonly standalone: () => Position;
+  readonly inner: StreamableHTTPClientTransportOptions;
+  readonly backoff: Backoff;
+  readonly silenceTimeout: number;
+  /** Begins the ids of this page load. */
+  readonly idPrefix: string;
+}
+
+/** Whom the transport tells. */
+export interface TransportHost {
+  /** The tracked call of a request that the official client makes by itself. */
+  adopt(request: JSONRPCRequest): TrackedCall;
+  begun(session: StoredSession): void;
+  saveStandalone(): void;
+  /** The server does not know the session (any more). */
+  gone(): void;
+  unauthorized(): void;
+  /** Nobody answers; when the next try is due. */
+  troubled(retryAt: number): void;
+  /** The server answers again. */
+  healthy(): void;
+  recovered(count: number): void;
+  notified(notification: JSONRPCNotification, call: TrackedCall | undefined): void;
+  wire(event: WireEvent): void;
+}
+
+/** A stream, as long as anybody waits for something on it. */
+interface Stream {
+  readonly name: string;
+  readonly position: () => Position;
+  readonly call?: TrackedCall;
+  readonly save: () => void;
+  readonly alarm: Alarm;
+  /** What comes next was missed: the page was away, or its connection broke. */
+  wasAway: boolean;
+}
+
+interface Exchange extends Stream {
+  readonly message: JSONRPCRequest;
+  /** The official client's id for it; undefined if nobody there waits for the answer. */
+  readonly origin: RequestId | undefined;
+  readonly wantsProgress: boolean;
+  readonly isRepeatable: boolean;
+  isSettled: boolean;
+  isCancelled: boolean;
+}
+
+/** Refused for good: trying again would not help. */
+export class RefusedError extends Error {
+  override readonly name = 'RefusedError';
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly code?: number,
+    readonly data?: unknown,
+  ) {
+    super(message);
+  }
+}
+
+class ClosedError extends Error {
+  override readonly name = 'ClosedError';
+  constructor() {
+    super('The connection was closed.');
+  }
+}
+
+export class ResumableTransport implements Transport {
+  onclose: (() => void) | undefined;
+  onerror: ((error: Error) => void) | undefined;
+  onmessage: Transport['onmessage'];
+  readonly hasPerRequestStream = true;
+
+  readonly #inner: StreamableHTTPClientTransport;
+  readonly #wire: Wire;
+  readonly #exchanges = new Map<string, Exchange>();
+  readonly #origins = new Map<RequestId, Exchange>();
+  /** The server's questions that are not answered, and the events that asked them. */
+  readonly #questions = new Map<RequestId, { stream: Stream | undefined; events: string[] }>();
+  readonly #alarms = new Set<Alarm>();
+  readonly #troubled = new Set<object>();
+  readonly #replaying = new Set<Connection>();
+  #recovered = 0;
+  #lastId = 0;
+  #initialize: InitializeResult | undefined;
+  #standaloneStream: Stream | undefined;
+  #isReady = false;
+  #isClosed = false;
+  /** The event that is being handed out, and the stream it is on. */
+  #current: { stream: Stream; id: string } | undefined;
+  #currentConnection: Connection | undefined;
+
+  constructor(
+    private readonly options: TransportOptions,
+    private readonly host: TransportHost,
+  ) {
+    const { inner, url, session } = options;
+    this.#wire = new Wire(url, inner.fetch ?? ((input, init) => fetch(input, init)));
+    this.#initialize = session?.initialize;
+    this.#inner = new StreamableHTTPClientTransport(url, {
+      ...inner,
+      fetch: this.#wire.fetch,
+      sessionId: session?.id,
+      protocolVersion: session?.initialize.protocolVersion,
+      // Coming back is done here, with the cursor of the stream rather than of the connection.
+      reconnectionOptions: {
+        maxRetries: 0,
+        initialReconnectionDelay: 1000,
+        maxReconnectionDelay: 1000,
+        reconnectionDelayGrowFactor: 1,
+      },
+    });
+    this.#inner.onmessage = message => this.#receive(message);
+  }
+
+  /** Undefined until the handshake is done: the official client skips it for a transport that has an id. */
+  get sessionId(): string | undefined {
+    return this.#isReady ? this.#inner.sessionId : undefined;
+  }
+  setProtocolVersion(version: string): void {
+    this.#inner.setProtocolVersion(version);
+  }
+
+  async start(): Promise<void> {
+    await this.#inner.start();
+  }
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const alarm of this.#alarms) alarm.ring();
+    await this.#inner.close();
+    this.onclose?.();
+  }
+  async terminate(): Promise<void> {
+    await this.#inner.terminateSession();
+  }
+  get inner(): StreamableHTTPClientTransport {
+    return this.#inner;
+  }
+
+  retryNow(): void {
+    this.#wire.plug();
+    for (const alarm of this.#alarms) alarm.ring();
+  }
+  drop(): void {
+    this.#wire.drop();
+  }
+  unplug(ms: number): void {
+    this.#wire.unplug(ms);
+  }
+
+  // --- out
+
+  async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
+    if (this.#isClosed) throw new ClosedError();
+    if (isJSONRPCRequest(message)) {
+      if (message.method === 'initialize') await this.#handshake(message);
+      else await this.#request(message, options?.requestSignal);
+    } else if (isJSONRPCNotification(message)) {
+      if (message.method === 'notifications/initialized') return this.#initialized(message);
+      if (message.method !== 'notifications/cancelled') return this.#deliver(message);
+      const exchange = this.#origins.get((message.params as { requestId: RequestId }).requestId);
+      if (exchange) await this.#cancel(exchange, (message.params as { reason?: string }).reason);
+    } else {
+      await this.#answer(message as JSONRPCResponse);
+    }
+  }
+
+  async #handshake(message: JSONRPCRequest): Promise<void> {
+    if (this.#initialize) {
+      // An earlier page load has asked. The session still is what it was then.
+      const result = this.#initialize;
+      queueMicrotask(() => this.onmessage?.({ jsonrpc: '2.0', id: message.id, result }));
+      return;
+    }
+    await this.#deliver(message);
+  }
+
+  async #initialized(message: JSONRPCNotification): Promise<void> {
+    const id = this.#inner.sessionId;
+    if (!this.options.session) {
+      await this.#deliver(message);
+      if (id && this.#initialize)
+        this.host.begun({ id, serverUrl: this.options.url.href, initialize: this.#initialize });
+    }
+    this.#isReady = true;
+    if (id) this.#openStandalone(this.options.session !== undefined);
+    else this.host.healthy();
+  }
+
+  /** A request of the official client. */
+  async #request(message: JSONRPCRequest, signal: AbortSignal | undefined): Promise<void> {
+    const call = message.method === 'tools/call' ? this.host.adopt(message) : undefined;
+    const id = call?.id ?? this.nextId();
+    const token = message.params?._meta?.progressToken;
+    const meta = { ...message.params?._meta, progressToken: call || token !== undefined ? id : undefined };
+    const exchange = this.#exchange(
+      { ...message, id, params: { ...message.params, _meta: call ? this.#callMeta(call, meta) : meta } },
+      call,
+      { id: message.id, wantsProgress: token !== undefined },
+    );
+    signal?.addEventListener('abort', () => void this.#cancel(exchange, undefined), { once: true });
+    void this.#run(exchange);
+  }
+
+  nextId(): string {
+    return `${this.options.idPrefix}-${++this.#lastId}`;
+  }
+
+  /** Sends a call that nobody in the official client waits for. */
+  begin(call: TrackedCall): void {
+    void this.#run(this.#callExchange(call));
+  }
+
+  /** Goes on with a call of an earlier page load. */
+  resume(call: TrackedCall): void {
+    const exchange = this.#callExchange(call);
+    exchange.wasAway = true;
+    if (!call.position.received && !exchange.isRepeatable) this.#lose(exchange, UNKNOWN_OUTCOME);
+    else void this.#run(exchange);
+  }
+
+  async cancel(call: TrackedCall, reason: string | undefined): Promise<void> {
+    const exchange = this.#exchanges.get(call.id);
+    if (exchange) await this.#cancel(exchange, reason);
+  }
+
+  #callExchange(call: TrackedCall): Exchange {
+    const params = {
+      name: call.tool,
+      arguments: call.args,
+      _meta: this.#callMeta(call, { ...call.meta, progressToken: call.id }),
+    };
+    return this.#exchange({ jsonrpc: '2.0', id: call.id, method: 'tools/call', params }, call, undefined);
+  }
+
+  #callMeta(call: TrackedCall, meta: Record<string, unknown>): Record<string, unknown> {
+    return this.#canRepeatCalls && meta[IDEMPOTENCY_KEY] === undefined ? { ...meta, [IDEMPOTENCY_KEY]: call.id } : meta;
+  }
+
+  get #canRepeatCalls(): boolean {
+    return this.#initialize?.capabilities.experimental?.[IDEMPOTENCY_FEATURE] !== undefined;
+  }
+
+  #exchange(
+    message: JSONRPCRequest,
+    call: TrackedCall | undefined,
+    origin: { id: RequestId; wantsProgress: boolean } | undefined,
+  ): Exchange {
+    const position = call?.position ?? new Position();
+    const exchange: Exchange = {
+      name: String(message.id),
+      message,
+      call,
+      origin: origin?.id,
+      wantsProgress: origin?.wantsProgress ?? false,
+      isRepeatable: call ? this.#canRepeatCalls : REPEATABLE.test(message.method),
+      position: () => position,
+      save: () => call?.save(),
+      alarm: new Alarm(),
+      wasAway: false,
+      isSettled: false,
+      isCancelled: false,
+    };
+    this.#exchanges.set(exchange.name, exchange);
+    if (origin) this.#origins.set(origin.id, exchange);
+    return exchange;
+  }
+
+  // --- a request, from its POST to its answer
+
+  async #run(exchange: Exchange): Promise<void> {
+    let wasSent = exchange.call?.recovered ?? false;
+    for (let attempt = 0; !exchange.isSettled && !this.#isClosed; ) {
+      const cursor = exchange.position().received;
+      if (cursor === undefined && wasSent && !exchange.isRepeatable) return this.#lose(exchange, UNKNOWN_OUTCOME);
+      const connection = new Connection(cursor);
+      wasSent = true;
+      const answer =
+        cursor === undefined
+          ? await this.#post(exchange.message, connection, exchange)
+          : await this.#open(exchange, connection);
+      if (exchange.isSettled || this.#isClosed) return;
+      if (!answer) {
+        await this.#rest(exchange, attempt++);
+        continue;
+      }
+      switch (answer.kind) {
+        case 'events': {
+          attempt = 0;
+          this.#well(exchange);
+          const isClean = await connection.ended;
+          if (exchange.isSettled || this.#isClosed) return;
+          if (!isClean) exchange.wasAway = true;
+          await this.#pause(exchange, connection.retry ?? this.options.backoff.delay(0), !isClean);
+          break;
+        }
+        case 'json':
+          return this.#lose(exchange, 'The server sent no answer to this request.');
+        case 'empty':
+          return this.#lose(exchange, cursor === undefined ? 'The server sent no answer to this request.' : ANSWER_TAKEN);
+        case 'refused':
+          if (answer.status === 404 && this.#inner.sessionId) return this.host.gone();
+          if (answer.status === 401) return this.host.unauthorized();
+          if (answer.status === 429 || answer.status === 503 || answer.status === 409) {
+            if (cursor === undefined) wasSent = false; // what is refused has not run
+            await this.#pause(exchange, answer.retryAfter ?? this.options.backoff.delay(attempt++), false);
+          } else if (answer.status >= 500 && (cursor !== undefined || exchange.isRepeatable)) {
+            await this.#rest(exchange, attempt++);
+          } else if (cursor !== undefined) {
+            return this.#lose(exchange, `The server no longer keeps this call: ${answer.message}`);
+          } else {
+            return this.#fail(exchange, answer);
+          }
+      }
+    }
+  }
+
+  /** Sends a message; undefined: nobody answered. */
+  async #post(message: JSONRPCMessage, connection: Connection, stream: Stream | undefined): Promise<Answer | undefined> {
+    const tag = this.#wire.expect(connection);
+    this.#listen(connection, stream);
+    this.host.wire({ at: Date.now(), kind: 'sent', stream: stream?.name, message });
+    try {
+      await this.#inner.send(message, {
+        headers: { [TAG_HEADER]: tag },
+        onresumptiontoken: id => stream && this.#arrived(stream, id, connection),
+      });
+    } catch (error) {
+      if (error instanceof UnauthorizedError) return { kind: 'refused', status: 401, message: error.message };
+      // A JSON answer that broke off is no answer.
+      return connection.answer?.kind === 'refused' ? connection.answer : undefined;
+    } finally {
+      this.#wire.forget(tag);
+    }
+    return connection.answer;
+  }
+
+  async #open(stream: Stream, connection: Connection): Promise<Answer | undefined> {
+    const tag = this.#wire.expect(connection);
+    this.#listen(connection, stream);
+    try {
+      await this.#inner.resumeStream(tag, { onresumptiontoken: id => this.#arrived(stream, id, connection) });
+    } catch (error) {
+      if (error instanceof UnauthorizedError) return { kind: 'refused', status: 401, message: error.message };
+      return connection.answer?.kind === 'refused' ? connection.answer : undefined;
+    } finally {
+      this.#wire.forget(tag);
+    }
+    return connection.answer;
+  }
+
+  #listen(connection: Connection, stream: Stream | undefined): void {
+    const { silenceTimeout } = this.options;
+    let watchdog: ReturnType<typeof setTimeout> | undefined;
+    const watch = (): void => {
+      clearTimeout(watchdog);
+      if (silenceTimeout <= 0 || !stream || (stream.name !== STANDALONE && !stream.position().received)) return;
+      watchdog = setTimeout(() => connection.abort.abort(new TypeError('The connection was silent.')), silenceTimeout);
+    };
+    connection.onopened = () => {
+      const detail = connection.cursor === undefined ? undefined : `after ${connection.cursor}`;
+      this.host.wire({ at: Date.now(), kind: 'opened', stream: stream?.name, detail });
+      watch();
+    };
+    connection.onbytes = () => {
+      watch();
+      if (connection.isReplaying && stream?.wasAway) this.#replaying.add(connection);
+    };
+    connection.oncaughtup = () => {
+      if (stream) stream.wasAway = false;
+      this.#replaying.delete(connection);
+      this.#tellRecovered();
+    };
+    void connection.ended.then(isClean => {
+      clearTimeout(watchdog);
+      this.host.wire({ at: Date.now(), kind: 'ended', stream: stream?.name, detail: isClean ? 'by the server' : 'broken' });
+    });
+  }
+
+  #tellRecovered(): void {
+    if (this.#replaying.size > 0 || this.#recovered === 0) return;
+    const count = this.#recovered;
+    this.#recovered = 0;
+    this.host.recovered(count);
+  }
+
+  // --- waiting
+
+  /** After nobody answered. */
+  async #rest(stream: Stream, attempt: number): Promise<void> {
+    stream.wasAway = true;
+    await this.#pause(stream, this.options.backoff.delay(attempt), true);
+  }
+
+  async #pause(stream: { alarm: Alarm }, ms: number, isTrouble: boolean): Promise<void> {
+    const wait = Math.max(ms, this.#wire.unpluggedFor);
+    if (isTrouble) {
+      this.#troubled.add(stream);
+      this.host.troubled(Date.now() + wait);
+    }
+    this.#alarms.add(stream.alarm);
+    await stream.alarm.wait(wait);
+    this.#alarms.delete(stream.alarm);
+  }
+
+  #well(stream: object): void {
+    this.#troubled.delete(stream);
+    if (this.#troubled.size === 0 && this.#isReady) this.host.healthy();
+  }
+
+  // --- the stream of what belongs to no request
+
+  #openStandalone(wasAway: boolean): void {
+    this.#standaloneStream = {
+      name: STANDALONE,
+      position: this.options.standalone,
+      save: () => this.host.saveStandalone(),
+      alarm: new Alarm(),
+      wasAway,
+    };
+    void this.#follow(this.#standaloneStream);
+  }
+
+  async #follow(stream: Stream): Promise<void> {
+    for (let attempt = 0; !this.#isClosed; ) {
+      const connection = new Connection(stream.position().received);
+      const answer = await this.#open(stream, connection);
+      if (this.#isClosed) return;
+      if (!answer) {
+        await this.#rest(stream, attempt++);
+        continue;
+      }
+      if (answer.kind === 'events') {
+        attempt = 0;
+        this.#well(stream);
+        const isClean = await connection.ended;
+        if (this.#isClosed) return;
+        if (!isClean) stream.wasAway = true;
+        await this.#pause(stream, connection.retry ?? this.options.backoff.delay(0), !isClean);
+      } else if (answer.kind === 'refused' && answer.status === 404) {
+        return this.host.gone();
+      } else if (answer.kind === 'refused' && answer.status === 401) {
+        return this.host.unauthorized();
+      } else if (answer.kind === 'refused' && [409, 429, 503].includes(answer.status)) {
+        await this.#pause(stream, answer.retryAfter ?? this.options.backoff.delay(attempt++), false);
+      } else if (answer.kind === 'refused' && answer.status >= 500) {
+        await this.#rest(stream, attempt++);
+      } else {
+        // The server has no such stream. Whether it knows the session is still to be seen.
+        return this.#ping();
+      }
+    }
+  }
+
+  async #ping(): Promise<void> {
+    try {
+      await this.#deliver({ jsonrpc: '2.0', id: this.nextId(), method: 'ping' });
+      this.#well(this.#standaloneStream!);
+    } catch {
+      // told already
+    }
+  }
+
+  // --- messages without a stream: notifications, answers, the handshake
+
+  /** Until it was accepted. */
+  async #deliver(message: JSONRPCMessage): Promise<void> {
+    const waiting = { alarm: new Alarm() };
+    for (let attempt = 0; !this.#isClosed; ) {
+      const answer = await this.#post(message, new Connection(undefined), undefined);
+      if (answer && answer.kind !== 'refused') return this.#well(waiting);
+      if (this.#isClosed) break;
+      if (!answer || (answer.status >= 500 && answer.status !== 503)) {
+        await this.#pause(waiting, this.options.backoff.delay(attempt++), true);
+      } else if (answer.status === 429 || answer.status === 503) {
+        await this.#pause(waiting, answer.retryAfter ?? this.options.backoff.delay(attempt++), !this.#isReady);
+      } else {
+        this.#well(waiting);
+        if (answer.status === 404 && this.#inner.sessionId) this.host.gone();
+        if (answer.status === 401) this.host.unauthorized();
+        throw new RefusedError(answer.status, answer.message, answer.code, answer.data);
+      }
+    }
+    throw new ClosedError();
+  }
+
+  async #answer(response: JSONRPCResponse): Promise<void> {
+    try {
+      await this.#deliver(response);
+    } catch (error) {
+      // An answer that is refused is an answer all the same; asking again would not change it.
+      if (!(error instanceof RefusedError) || error.status === 404 || error.status === 401) throw error;
+    }
+    if (response.id !== undefined) this.#closeQuestion(response.id);
+  }
+
+  #closeQuestion(id: RequestId): void {
+    const question = this.#questions.get(id);
+    if (!question) return;
+    this.#questions.delete(id);
+    for (const event of question.events) question.stream?.position().done(event);
+    question.stream?.save();
+  }
+
+  /** The call that asked, for whoever answers. */
+  callOfQuestion(id: RequestId): TrackedCall | undefined {
+    return this.#questions.get(id)?.stream?.call;
+  }
+
+  async #cancel(exchange: Exchange, reason: string | undefined): Promise<void> {
+    if (exchange.isSettled || exchange.isCancelled) return;
+    exchange.isCancelled = true;
+    await this.#deliver({
+      jsonrpc: '2.0',
+      method: 'notifications/cancelled',
+      params: { requestId: exchange.name, reason },
+    });
+    // The specification lets a server say nothing more. One that does say how it ended says it soon.
+    await new Promise(resolve => setTimeout(resolve, CANCEL_GRACE));
+    this.#settle(exchange, { jsonrpc: '2.0', id: exchange.name, error: { code: -32800, message: 'Cancelled.' } });
+  }
+
+  // --- in
+
+  /** The transport says an event's id right before it hands the event out, and nothing comes between the two. */
+  #arrived(stream: Stream, id: string, connection: Connection): void {
+    const event = { stream, id };
+    this.#current = event;
+    this.#currentConnection = connection;
+    queueMicrotask(() => {
+      if (this.#current !== event) return;
+      this.#current = undefined;
+      // Nobody took it: an event without a message. It says where the stream is.
+      if (stream.position().arrive(id)) stream.position().done(id);
+      stream.save();
+    });
+  }
+
+  #receive(message: JSONRPCMessage): void {
+    const event = this.#current;
+    this.#current = undefined;
+    if (this.#isClosed) return;
+    const connection = event && this.#currentConnection;
+    const stream = event?.stream ?? this.#streamOf(message);
+    const isReplayed = connection?.isReplaying ?? false;
+    this.host.wire({
+      at: Date.now(),
+      kind: 'received',
+      stream: stream?.name,
+      eventId: event?.id,
+      replayed: isReplayed || undefined,
+      message,
+    });
+    if (event && !event.stream.position().arrive(event.id)) return event.stream.save();
+    const isDone = this.#dispatch(message, stream, event?.id, isReplayed && (stream?.wasAway ?? false));
+    if (!event) return;
+    if (isDone) event.stream.position().done(event.id);
+    event.stream.save();
+  }
+
+  #streamOf(message: JSONRPCMessage): Stream | undefined {
+    if (isJSONRPCResponse(message)) return this.#exchanges.get(String(message.id));
+    if (!isJSONRPCNotification(message) || message.method !== 'notifications/progress') return undefined;
+    return this.#exchanges.get(String(message.params?.progressToken));
+  }
+
+  /** False: it is handled later. */
+  #dispatch(message: JSONRPCMessage, stream: Stream | undefined, eventId: string | undefined, wasMissed: boolean): boolean {
+    if (isJSONRPCResponse(message)) {
+      const exchange = this.#exchanges.get(String(message.id));
+      if (exchange) this.#settle(exchange, message);
+      else this.onmessage?.(this.#noteHandshake(message));
+      return true;
+    }
+    if (isJSONRPCRequest(message)) {
+      const asked = this.#questions.get(message.id);
+      if (asked) {
+        if (eventId !== undefined) asked.events.push(eventId);
+        return false; // asked again over a new connection: one question, one answer
+      }
+      this.#questions.set(message.id, { stream, events: eventId === undefined ? [] : [eventId] });
+      this.onmessage?.(message);
+      return false;
+    }
+    if (!isJSONRPCNotification(message)) return true;
+    if (wasMissed) ++this.#recovered;
+    this.#notify(message, stream, wasMissed);
+    return true;
+  }
+
+  #noteHandshake(message: JSONRPCResponse): JSONRPCResponse {
+    if (!this.#isReady && 'result' in message && 'protocolVersion' in message.result)
+      this.#initialize = message.result as InitializeResult;
+    return message;
+  }
+
+  #notify(message: JSONRPCNotification, stream: Stream | undefined, wasMissed: boolean): void {
+    const params = message.params ?? {};
+    if (message.method === 'notifications/progress') {
+      const { progressToken, progress, total, message: text } = params as unknown as CallProgress & { progressToken: unknown };
+      const exchange = this.#exchanges.get(String(progressToken));
+      exchange?.call?.progressed({ progress, total, message: text });
+      this.host.notified(message, exchange?.call);
+      if (exchange?.wantsProgress)
+        this.onmessage?.({ ...message, params: { ...params, progressToken: exchange.origin } } as JSONRPCNotification);
+      return;
+    }
+    if (message.method === 'notifications/message' && stream?.call) {
+      const { level, logger, data } = params as { level: LoggingLevel; logger?: string; data: unknown };
+      stream.call.logged({ at: Date.now(), level, logger, data, recovered: wasMissed || undefined });
+    }
+    if (message.method === 'notifications/cancelled') this.#closeQuestion((params as { requestId: RequestId }).requestId);
+    this.host.notified(message, stream?.call);
+    this.onmessage?.(message);
+  }
+
+  // --- how a request ends
+
+  #settle(exchange: Exchange, response: JSONRPCResponse): void {
+    if (exchange.isSettled) return;
+    exchange.isSettled = true;
+    this.#exchanges.delete(exchange.name);
+    exchange.alarm.ring();
+    this.#well(exchange);
+    exchange.call?.answered(response);
+    if (exchange.origin === undefined) return;
+    this.#origins.delete(exchange.origin);
+    this.onmessage?.({ ...response, id: exchange.origin } as JSONRPCResponse);
+  }
+
+  #fail(exchange: Exchange, refusal: Extract<Answer, { kind: 'refused' }>): void {
+    this.#settle(exchange, {
+      jsonrpc: '2.0',
+      id: exchange.name,
+      error: { code: refusal.code ?? -32000, message: refusal.message, data: refusal.data },
+    });
+  }
+
+  #lose(exchange: Exchange, why: string): void {
+    exchange.call?.fail(new CallError('lost', why));
+    this.#settle(exchange, { jsonrpc: '2.0', id: exchange.name, error: { code: -32000, message: why } });
+  }
+}
+
+const STANDALONE = 'standalone';
+const CANCEL_GRACE = 2000;
+const UNKNOWN_OUTCOME =
+  'The connection broke before the server took the call, and it cannot be asked again: whether the tool ran is not known.';
+const ANSWER_TAKEN = 'The answer to this call was delivered to another page.';
