@@ -1,7 +1,7 @@
 // The list on the left: tools, resources or prompts, with a search.
-import { useEffect, useId, useRef, type ReactNode } from 'react';
+import { useEffect, useId, useRef } from 'react';
 import type { Catalog, Listed } from './catalog';
-import { PromptIcon, ResourceIcon, SearchIcon, ToolIcon } from './icons';
+import { SearchIcon } from './icons';
 
 export type Section = 'tools' | 'resources' | 'prompts';
 export interface Selection {
@@ -12,10 +12,10 @@ export interface Selection {
   readonly prompt?: string;
 }
 
-const SECTIONS: { id: Section; name: string; icon: ReactNode }[] = [
-  { id: 'tools', name: 'Tools', icon: <ToolIcon /> },
-  { id: 'resources', name: 'Resources', icon: <ResourceIcon /> },
-  { id: 'prompts', name: 'Prompts', icon: <PromptIcon /> },
+const SECTIONS: { id: Section; name: string }[] = [
+  { id: 'tools', name: 'Tools' },
+  { id: 'resources', name: 'Resources' },
+  { id: 'prompts', name: 'Prompts' },
 ];
 
 interface Props {
@@ -33,14 +33,13 @@ export function Browse({ catalog, selection, search, updated, onSearch, onSelect
   return (
     <nav className="browse" aria-label="What the server offers">
       <div className="sections">
-        {SECTIONS.map(({ id, name, icon }) => (
+        {SECTIONS.map(({ id, name }) => (
           <button
             key={id}
             type="button"
             aria-pressed={section === id}
             onClick={() => onSelect({ ...selection, section: id })}
           >
-            {icon}
             {name}
           </button>
         ))}

@@ -28,7 +28,11 @@ export const CallCard = memo(function CallCard({ call: given, questions, onForge
         <span className={`card-dot ${tone}`} aria-hidden="true" />
         <h3>{call.tool}</h3>
         <span className={`card-state ${tone}`}>{asks ? 'Waits for you' : stateText(call)}</span>
-        {call.recovered && <span className="chip" title="An earlier page load began it">from before the reload</span>}
+        {call.recovered && (
+          <span className="chip" title="It began before the page was reloaded">
+            resumed
+          </span>
+        )}
         <span className="spring" />
         <Elapsed call={call} />
         {isRunning ? (
@@ -43,7 +47,7 @@ export const CallCard = memo(function CallCard({ call: given, questions, onForge
         )}
       </div>
       <Arguments call={call} />
-      {(isRunning || call.progress) && <Progress call={call} />}
+      {((isRunning && !asks) || call.progress) && <Progress call={call} />}
       <CallLog call={call} />
       {questions.map((question) => (
         <QuestionCard key={question.id} question={question} />
@@ -67,7 +71,7 @@ function stateText(call: Call): string {
 
 function Elapsed({ call }: { call: Call }) {
   const now = useNow(100, call.state === 'running');
-  return <time className="elapsed">{duration((call.endedAt ?? now) - call.startedAt)}</time>;
+  return <time className="elapsed">{duration((call.endedAt ?? now) - call.startedAt, call.endedAt !== undefined)}</time>;
 }
 
 function Arguments({ call }: { call: Call }) {
@@ -103,15 +107,13 @@ function Progress({ call }: { call: Call }) {
       >
         <span style={{ transform: `scaleX(${share})` }} />
       </div>
-      <p className="progress-text">
-        <span className="progress-message">{progress?.message}</span>
-        {progress && (
-          <span className="progress-count">
-            {done.toLocaleString('en')}
-            {isKnown && ` / ${total.toLocaleString('en')}`}
-          </span>
-        )}
-      </p>
+      {progress && (
+        <span className="progress-count">
+          {done.toLocaleString('en')}
+          {isKnown && ` / ${total.toLocaleString('en')}`}
+        </span>
+      )}
+      {progress?.message && <p className="progress-message">{progress.message}</p>}
     </div>
   );
 }

@@ -1,6 +1,6 @@
 import type { Call } from 'belay-client';
 import { useMcpClient } from 'belay-react';
-import { useCallback, useMemo, useSyncExternalStore } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
 import { CallCard } from './call_card';
 import { QuestionCard } from './question_card';
 import type { Question, Questions } from './questions';
@@ -23,8 +23,17 @@ export function Calls({ questions }: { questions: Questions }) {
   const ended = calls.filter((call) => call.state !== 'running');
   const repeat = useCallback((call: Call) => void callTool(call.tool, { ...call.arguments }), [callTool]);
 
+  const section = useRef<HTMLElement>(null);
+  const newest = calls.at(-1)?.id;
+  const last = useRef(newest);
+  useEffect(() => {
+    if (newest === undefined || newest === last.current) return;
+    last.current = newest;
+    section.current?.querySelector('article')?.scrollIntoView({ block: 'nearest' });
+  }, [newest]);
+
   return (
-    <section className="calls" aria-label="Calls">
+    <section ref={section} className="calls" aria-label="Calls">
       <div className="calls-head">
         <h2>Calls</h2>
         {calls.length > 0 && <span className="count">{calls.length}</span>}

@@ -1,5 +1,6 @@
-/** 0.4 s, 12.3 s, 2:05, 1:02:05. */
-export function duration(ms: number): string {
+/** 0.4 s, 12.3 s, 2:05, 1:02:05; with `exact` 12 ms for what took no tenth of a second. */
+export function duration(ms: number, exact = false): string {
+  if (exact && ms < 100) return `${Math.max(0, Math.round(ms))} ms`;
   const seconds = Math.max(0, ms) / 1000;
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
   const whole = Math.floor(seconds);

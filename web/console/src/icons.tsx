@@ -102,24 +102,9 @@ export const PauseIcon = () => (
     <path d="M5.5 4v8M10.5 4v8" />
   </Icon>
 );
-export const ToolIcon = () => (
-  <Icon>
-    <path d="M9.8 6.2a3 3 0 0 1 3.6-3.9l-1.7 1.8.2 1.5 1.5.2 1.8-1.7a3 3 0 0 1-3.9 3.6L6 13a1.5 1.5 0 0 1-2.1-2.1z" transform="translate(-1 0)" />
-  </Icon>
-);
 export const ResourceIcon = () => (
   <Icon>
     <path d="M4 2.5h5l3 3v8H4zM9 2.5v3h3" />
-  </Icon>
-);
-export const PromptIcon = () => (
-  <Icon>
-    <path d="M2.5 3.5h11v7h-6l-3 2.5v-2.5h-2z" />
-  </Icon>
-);
-export const WireIcon = () => (
-  <Icon>
-    <path d="M2 8h3l2-5 2.5 10L11.5 8H14" />
   </Icon>
 );
 export const BellIcon = () => (

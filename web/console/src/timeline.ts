@@ -1,6 +1,7 @@
 // What crossed the wire: kept in memory, the newest of it also across a reload.
 import type { BelayClient, WireEvent } from 'belay-client';
 import { perFrame } from 'belay-react';
+import { oneLine } from './format';
 import { load, reloads, save } from './storage';
 
 export interface Entry extends Omit<WireEvent, 'message'> {
@@ -23,6 +24,8 @@ export class Timeline {
   #dropped = 0;
   #nextKey = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** The methods of requests that are not answered yet, by who sent them and their id. */
+  readonly #asked = new Map<string, string>();
   readonly #listeners = new Set<() => void>();
   readonly #changed = perFrame(() => {
     this.#snapshot = this.#entries.slice();
@@ -56,7 +59,7 @@ export class Timeline {
     const stop = client.onwire((event) => {
       // The seam of a reload is here already, at the time at which the page was loaded.
       if (event.kind === 'reloaded') return;
-      this.#push({ ...event, summary: summaryOf(event) });
+      this.#push({ ...event, summary: this.#summaryOf(event) });
       this.#changed.tell();
       this.#timer ??= setTimeout(() => this.#save(), SAVE_DELAY);
     });
@@ -85,6 +88,20 @@ export class Timeline {
     }
   }
 
+  #summaryOf({ kind, message, detail }: WireEvent): string {
+    if (!message) return `stream ${kind}${detail === undefined ? '' : `, ${detail}`}`;
+    const told = message as Message;
+    const from = kind === 'sent' ? 'sent' : 'received';
+    if (told.method !== undefined) {
+      if (told.id !== undefined) this.#asked.set(`${from} ${told.id}`, told.method);
+      return summaryOf(told, undefined).slice(0, MAX_SUMMARY);
+    }
+    const question = `${from === 'sent' ? 'received' : 'sent'} ${told.id}`;
+    const answers = this.#asked.get(question);
+    this.#asked.delete(question);
+    return summaryOf(told, answers).slice(0, MAX_SUMMARY);
+  }
+
   #save(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -102,31 +119,24 @@ export class Timeline {
   }
 }
 
-const MAX_SUMMARY = 120;
-
-/** A message in a few words. */
-export function summaryOf({ kind, message, detail }: Pick<WireEvent, 'kind' | 'message' | 'detail'>): string {
-  return (message ? messageSummary(message as unknown as Message) : (detail ?? kind)).slice(0, MAX_SUMMARY);
-}
-
 interface Message {
+  id?: string | number;
   method?: string;
   params?: { name?: string; uri?: string; progress?: number; total?: number; level?: string; data?: unknown };
-  result?: unknown;
   error?: { code: number; message: string };
 }
 
-function messageSummary({ method, params, error }: Message): string {
+const MAX_SUMMARY = 120;
+
+/** A message in a few words; for an answer, with the method that it answers. */
+export function summaryOf({ method, params, error }: Message, answers: string | undefined): string {
   if (error) return `error ${error.code}: ${error.message}`;
-  if (method === undefined) return 'result';
+  if (method === undefined) return answers === undefined ? 'result' : `result of ${answers}`;
   const short = method.replace(/^notifications\//, '');
   if (params?.progress !== undefined) {
     return `${short} ${params.progress}${params.total === undefined ? '' : `/${params.total}`}`;
   }
-  if (params?.level !== undefined && params.data !== undefined) {
-    const data = typeof params.data === 'string' ? params.data : JSON.stringify(params.data);
-    return `${short} ${data.slice(0, MAX_SUMMARY)}`;
-  }
+  if (params?.level !== undefined && params.data !== undefined) return `${short} ${oneLine(params.data)}`;
   const about = params?.name ?? params?.uri;
   return about ? `${short} ${about}` : short;
 }

@@ -34,8 +34,7 @@ export function ToolPanel({ tool, onRun, onClose }: Props) {
     <Panel title={tool.name} subtitle={tool.title ?? tool.annotations?.title} text={tool.description} onClose={onClose}>
       <Hints tool={tool} />
       <form className="tool-form" noValidate onSubmit={onSubmit} onKeyDown={onKeyDown} aria-label="Arguments">
-        <FormFields state={state} />
-        {!hasFields && <p className="quiet">It takes no arguments.</p>}
+        {hasFields ? <FormFields state={state} /> : <p className="quiet">It takes no arguments.</p>}
         <div className="actions">
           <button type="submit" className="button primary">
             <PlayIcon />
