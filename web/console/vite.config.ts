@@ -1,0 +1,9 @@
+import react from '@vitejs/plugin-react';
+import { defineConfig } from 'vite';
+
+export default defineConfig({
+  plugins: [react()],
+  // The page is served under a policy that allows only files of its own: no inlined assets, no polyfill.
+  build: { target: 'es2022', assetsInlineLimit: 0, modulePreload: { polyfill: false } },
+  server: { proxy: { '/mcp': process.env['BELAY_SERVER'] ?? 'http://127.0.0.1:3000' } },
+});
