@@ -120,7 +120,7 @@ test('AS-12: a call is cancelled by the page after the reload', async () => {
 test('results are there after a reload, large ones as a note of their size', async () => {
   const server = await startServer();
   const tab = new Tab();
-  const first = openPage(server, tab, { maxStoredResult: 40 });
+  const first = openPage(server, tab, { maxStoredResult: 80 });
   await first.client.start();
   await first.client.callTool('echo', { message: 'kept' }).result;
   await first.client.callTool('echo', { message: 'x'.repeat(100) }).result;
@@ -134,7 +134,7 @@ test('results are there after a reload, large ones as a note of their size', asy
   expect(large!.resultBytes).toBeGreaterThan(100);
   await expect(large!.result).rejects.toThrow(/too large/);
   expect(failed).toMatchObject({ state: 'failed' });
-  expect(failed!.error?.message).toContain('no such tool');
+  expect(failed!.error?.message).toContain('Unknown tool');
   second.client.forget(small!);
   expect(second.client.calls()).toEqual([large, failed]);
 });
@@ -182,6 +182,7 @@ test('the official client’s own calls survive too', async () => {
   await page.client.start();
   const progress: number[] = [];
   const result = page.client.client.callTool({ name: TOOL, arguments: u.args }, { onprogress: at => progress.push(at.progress) });
+  await until(page.client, () => page.client.calls().length === 1);
   const call = page.client.calls()[0]!;
   await until(call, () => call.log.length >= 3);
   page.isOffline = true;
@@ -197,7 +198,7 @@ test('a storage that is full costs the oldest calls, not the newest', async () =
   const server = await startServer();
   const tab = new Tab();
   const put = tab.storage.tab.setItem.bind(tab.storage.tab);
-  let used = (): number => [...Array(tab.storage.tab.length).keys()].reduce((sum, at) => sum + tab.storage.tab.getItem(tab.storage.tab.key(at)!)!.length, 0);
+  const used = (): number => [...Array(tab.storage.tab.length).keys()].reduce((sum, at) => sum + tab.storage.tab.getItem(tab.storage.tab.key(at)!)!.length, 0);
   tab.storage.tab.setItem = (key, value) => {
     if (used() + value.length > 12_000) throw new Error('QuotaExceededError');
     put(key, value);
