@@ -191,8 +191,7 @@ export class BelayClient {
       return call;
     }
     options.signal?.addEventListener('abort', () => call.cancel(String(options.signal?.reason)), { once: true });
-    if (this.#status.state === 'connected' || (this.#status.state === 'reconnecting' && this.#transport))
-      this.#transport!.begin(call);
+    if (this.#transport) this.#transport.begin(call);
     else call.fail(new CallError('lost', 'There is no connection to a server. Connect first.'));
     return call;
   }
@@ -269,6 +268,7 @@ export class BelayClient {
     }
     if (wish !== this.#wish) return false;
     this.#tellWire({ at: Date.now(), kind: 'reloaded' });
+    this.#state.standalone.rewind();
     const transport = this.#makeTransport(session);
     this.#transport = transport;
     const isBack = new Promise<boolean>(resolve => (this.#onback = resolve));
