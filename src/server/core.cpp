@@ -33,7 +33,7 @@ std::string bad_arguments_answer(
 /// Runs a quick tool; what it throws is an answer too.
 std::string quick_answer(
     base::logger const& log, tool_definition const& tool, std::string_view id, json::object const& arguments,
-    protocol::revision revision)
+    protocol::revision revision, runtime::live_session* session)
 {
     try {
         auto const result = tool.quick(arguments);
@@ -42,7 +42,9 @@ std::string quick_answer(
         return result ? protocol::result_response(id, render(*result, revision))
                       : bad_arguments_answer(tool, id, result.error(), revision);
     } catch (...) {
-        return failed_answer(log, tool.name, id, revision);
+        auto const record = session ? session->current_record() : nullptr;
+        return failed_answer(
+            log, tool.name, id, revision, record ? std::string_view(record->client_capabilities) : "{}");
     }
 }
 
@@ -429,14 +431,14 @@ runtime::outcome server_core::call_tool(runtime::incoming const& request) const
         start.traits.is_retry_safe = tool.read_only.value_or(false) || tool.idempotent.value_or(false);
         start.run = [found, &node = request.node, revision = request.revision, id = message.id,
                      arguments = json::object(*arguments, json::storage_ptr())](std::shared_ptr<runtime::call> on) {
-            on->answer(quick_answer(node.log(), *found, id, arguments, revision));
+            on->answer(quick_answer(node.log(), *found, id, arguments, revision, &on->session()));
         };
         return start;
     }
 
     if (tool.quick)
         return runtime::instant_answer{
-            quick_answer(request.node.log(), tool, message.id, *arguments, request.revision)};
+            quick_answer(request.node.log(), tool, message.id, *arguments, request.revision, request.session.get())};
 
     auto const token = progress_token_of(message);
     auto begin = tool.blocking ? prepare_blocking(tool, request, *arguments, token, workers_)
