@@ -307,6 +307,10 @@ public:
     /// The same for one list.
     server& page_size(list which, std::size_t items);
 
+    /// Clients are told of the list even if there is nothing in it when they connect, so that they hear of what is
+    /// added later. Before the start.
+    server& declare(list which);
+
     /// Registers a tool. Throws std::invalid_argument for a bad or repeated name.
     template<class F>
     tool_entry tool(std::string name, F function)

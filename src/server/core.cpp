@@ -212,7 +212,7 @@ void server_core::changed(list which)
                protocol::method::prompts_list_changed};
         core->node_->broadcast(
             protocol::notification(methods[static_cast<std::size_t>(which)], {}),
-            [](store::session_record const&) { return true; });
+            [bit = bit_of(which)](store::session_record const& record) { return (record.offers & bit) != 0; });
     });
 }
 
@@ -286,7 +286,19 @@ void server_core::log_to_all(log_level level, std::string notice)
 
 server_core::~server_core() = default;
 
-std::string server_core::initialize_result(protocol::revision revision, runtime::session_mode mode) const
+std::uint32_t server_core::offers() const
+{
+    auto const is_declared = [&](server::list which) { return about_.declared[static_cast<std::size_t>(which)]; };
+    auto bits = bit_of(list::tools);
+    if (!resources_.is_empty() || is_declared(server::list::resources) || is_declared(server::list::resource_templates))
+        bits |= bit_of(list::resources);
+    if (!prompts_.is_empty() || is_declared(server::list::prompts))
+        bits |= bit_of(list::prompts);
+    return bits;
+}
+
+std::string
+server_core::initialize_result(protocol::revision revision, runtime::session_mode mode, std::uint32_t offers) const
 {
     bool const has_session = mode == runtime::session_mode::kept;
     json::object result;
@@ -298,12 +310,12 @@ std::string server_core::initialize_result(protocol::revision revision, runtime:
         capabilities["logging"].emplace_object();
     }
     capabilities["tools"] = changing;
-    if (!resources_.is_empty()) {
+    if (offers & bit_of(list::resources)) {
         auto& resources = capabilities["resources"].emplace_object();
         if (has_session)
             resources = {{"subscribe", true}, {"listChanged", true}};
     }
-    if (!prompts_.is_empty())
+    if (offers & bit_of(list::prompts))
         capabilities["prompts"] = changing;
     if ((prompts_.has_completers() || resources_.has_completers()) && revision >= protocol::revision::r2025_03_26)
         capabilities["completions"].emplace_object();

@@ -31,6 +31,7 @@ public:
         std::string instructions;
         std::vector<icon> icons;
         std::array<std::size_t, 4> page_sizes{}; // by server::list; 0: all
+        std::array<bool, 4> declared{};          // by server::list: also while it is empty
     };
 
     server_core(std::string name, std::string version);
@@ -80,12 +81,18 @@ public:
     [[nodiscard]] std::vector<std::string> subscriptions() const;
     void log_to_all(log_level level, std::string notice);
 
-    [[nodiscard]] std::string initialize_result(protocol::revision revision, runtime::session_mode mode) const override;
+    [[nodiscard]] std::uint32_t offers() const override;
+    [[nodiscard]] std::string
+    initialize_result(protocol::revision revision, runtime::session_mode mode, std::uint32_t offers) const override;
     [[nodiscard]] runtime::outcome handle(runtime::incoming const& request) override;
     [[nodiscard]] bool is_instant(protocol::message const& request) const override;
 
 private:
     enum class list { tools, resources, prompts };
+    [[nodiscard]] static constexpr std::uint32_t bit_of(list which) noexcept
+    {
+        return 1u << static_cast<unsigned>(which);
+    }
 
     [[nodiscard]] std::size_t page_size(server::list which) const noexcept
     {

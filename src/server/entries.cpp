@@ -49,6 +49,11 @@ server& server::page_size(list which, std::size_t items)
     core_->about().page_sizes[static_cast<std::size_t>(which)] = items;
     return *this;
 }
+server& server::declare(list which)
+{
+    core_->about().declared[static_cast<std::size_t>(which)] = true;
+    return *this;
+}
 server& server::mount_stateless(std::string path, server const& what)
 {
     core_->mount(std::move(path), what.core_);

@@ -204,29 +204,31 @@ runtime::outcome resource_catalogue::subscribe(runtime::incoming const& request,
     std::string uri(view(*given));
     if (wanted && !find(uri))
         return refuse(request, unknown(uri));
-    auto const limit = request.node.settings().max_subscriptions;
-    auto const record = request.session->current_record();
-    if (wanted && record->subscriptions.size() >= limit
-        && std::ranges::find(record->subscriptions, uri) == record->subscriptions.end())
-        return refuse(
-            request,
-            {protocol::code::invalid_params,
-             "This session has as many subscriptions as it may (" + std::to_string(limit) + "); unsubscribe from some",
-             {}});
     return runtime::deferred_answer{[&node = request.node, session = request.session, uri = std::move(uri), wanted,
                                      id = request.message.id](std::move_only_function<void(std::string)> answer) {
+        auto const limit = node.settings().max_subscriptions;
+        // Decided by the edit, which is made on the record that it will replace.
+        auto const is_full = std::make_shared<bool>(false);
         node.change(
             session,
-            [uri, wanted](store::session_record& to) {
+            [uri, wanted, limit, is_full](store::session_record& to) {
                 std::erase(to.subscriptions, uri);
-                if (wanted)
+                *is_full = wanted && to.subscriptions.size() >= limit;
+                if (wanted && !*is_full)
                     to.subscriptions.push_back(uri);
             },
-            [id, answer = std::move(answer)](result<void> changed) mutable {
-                answer(
-                    changed ? protocol::result_response(id, "{}")
-                            : protocol::error_response(
-                                  id, {protocol::code::internal_error, changed.error().message(), {}}));
+            [id, limit, is_full, answer = std::move(answer)](result<void> changed) mutable {
+                if (!changed)
+                    return answer(
+                        protocol::error_response(id, {protocol::code::internal_error, changed.error().message(), {}}));
+                if (*is_full)
+                    return answer(protocol::error_response(
+                        id,
+                        {protocol::code::invalid_params,
+                         "This session has as many subscriptions as it may (" + std::to_string(limit)
+                             + "); unsubscribe from some",
+                         {}}));
+                answer(protocol::result_response(id, "{}"));
             });
     }};
 }

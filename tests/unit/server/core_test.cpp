@@ -96,7 +96,8 @@ TEST(Server, IntroducesItself)
     server server("my \"server\"", "1.2");
     server.instructions("be kind");
     EXPECT_EQ(
-        json::parse(server.core()->initialize_result(revision::r2025_06_18, runtime::session_mode::kept)),
+        json::parse(server.core()->initialize_result(
+            revision::r2025_06_18, runtime::session_mode::kept, server.core()->offers())),
         (json::value{
             {"protocolVersion", "2025-06-18"},
             {"capabilities", {{"logging", json::object()}, {"tools", {{"listChanged", true}}}}},
@@ -107,7 +108,7 @@ TEST(Server, IntroducesItself)
 TEST(Server, HasNoInstructionsUnlessGiven)
 {
     EXPECT_FALSE(
-        json::parse(server("s", "1").core()->initialize_result(revision::r2025_11_25, runtime::session_mode::kept))
+        json::parse(server("s", "1").core()->initialize_result(revision::r2025_11_25, runtime::session_mode::kept, 0))
             .as_object()
             .contains("instructions"));
 }
@@ -246,6 +247,29 @@ protected:
         return messages;
     }
 };
+
+TEST_F(Dispatch, CountsSubscriptionsExactlyWhoeverComesFirst)
+{
+    server_.resource("x://{name}", [](json::object) { return std::string(); });
+    auto const limit = node_.settings().max_subscriptions;
+    std::vector<runtime::outcome> outcomes;
+    for (std::size_t i = 0; i < limit + 2; ++i) // all of them find room before one of them takes it
+        outcomes.push_back(handle(
+            R"({"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"x://)" + std::to_string(i)
+            + "\"}}"));
+    std::size_t accepted = 0;
+    for (auto& each : outcomes)
+        std::get<runtime::deferred_answer>(each).run(
+            [&](std::string answer) { accepted += answer.contains("\"result\"") ? 1 : 0; });
+    run();
+    EXPECT_EQ(accepted, limit);
+    // Again what is there already is no further one.
+    auto again = handle(R"({"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"x://0"}})");
+    bool is_taken = false;
+    std::get<runtime::deferred_answer>(again).run(
+        [&](std::string answer) { is_taken = answer.contains("\"result\""); });
+    EXPECT_TRUE(is_taken);
+}
 
 TEST_F(Dispatch, AnswersAPing)
 {
