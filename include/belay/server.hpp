@@ -351,6 +351,9 @@ public:
     void log(log_level level, std::string const& logger, std::string const& text);
     void log(log_level level, std::string const& logger, char const* text);
 
+    /// A notification of your own for every session. Clients pass over methods that they do not know.
+    void notify(std::string const& method, json::object const& params);
+
     /// Runs a quick function on one of the server's loops again and again while it serves. Before the start.
     server& every(std::chrono::nanoseconds period, std::function<void()> function);
     /// Called when a client has chosen a level. Before the start.

@@ -432,10 +432,14 @@ settings_table::settings_table(settings& into, program of)
         "Where to list and end sessions: HOST:PORT on loopback, or unix:PATH.");
     b.mode("admin.unix_mode", into.admin_unix_mode, "Permissions of that unix socket's file.");
     b.count<std::size_t>("admin.max_page", "", into.admin_max_page, 1, 100'000, "Sessions listed at a time at most.");
-    if (of == program::reference)
+    if (of == program::reference) {
         b.choice<bool>(
             "reference.background", "", into.reference_background, {{"on", true}, {"off", false}},
             "Whether the reference server logs and updates subscribed resources now and then.");
+        b.choice<bool>(
+            "reference.stderr", "", into.reference_stderr, {{"on", true}, {"off", false}},
+            "Whether it sends notifications/stderr, which is not of MCP, every 30 seconds.");
+    }
 }
 
 std::string settings_table::entry::environment() const

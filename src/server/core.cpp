@@ -282,6 +282,15 @@ void server_core::log_to_all(log_level level, std::string notice)
         });
 }
 
+void server_core::notify_all(std::string_view method, json::object const& params)
+{
+    std::lock_guard const lock(node_mutex_);
+    if (node_)
+        node_->broadcast(protocol::notification(method, json_text::to_json(params)), [](store::session_record const&) {
+            return true;
+        });
+}
+
 // --- requests
 
 server_core::~server_core() = default;

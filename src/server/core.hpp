@@ -80,6 +80,7 @@ public:
     void resource_updated(std::string const& uri);
     [[nodiscard]] std::vector<std::string> subscriptions() const;
     void log_to_all(log_level level, std::string notice);
+    void notify_all(std::string_view method, json::object const& params);
 
     [[nodiscard]] std::uint32_t offers() const override;
     [[nodiscard]] std::string

@@ -112,6 +112,10 @@ void server::resource_updated(std::string const& uri)
 {
     core_->resource_updated(uri);
 }
+void server::notify(std::string const& method, json::object const& params)
+{
+    core_->notify_all(method, params);
+}
 std::vector<std::string> server::subscriptions() const
 {
     return core_->subscriptions();
