@@ -391,6 +391,23 @@ settings_table::settings_table(settings& into, program of)
         {{"typed", runtime::legacy_priming::typed}, {"off", runtime::legacy_priming::off}},
         "How clients before 2025-11-25 get the id to resume from before the first message.");
 
+    auto& schemas = into.schemas;
+    auto const& widest = detail::widest_schema_limits;
+    b.count<std::size_t>(
+        "schema.max_depth", "", schemas.max_schema_depth, 1, widest.max_schema_depth,
+        "Schemas within schemas that an author wrote; the server does not start beyond it.");
+    b.count<std::size_t>(
+        "schema.max_parts", "", schemas.max_schemas, 1, widest.max_schemas, "Schemas in such a schema; the same.");
+    b.count<std::size_t>(
+        "schema.max_pattern", "", schemas.max_pattern_size, 1, widest.max_pattern_size,
+        "Size of a pattern in such a schema; the same.");
+    b.count<std::size_t>(
+        "schema.max_check_depth", "", schemas.max_depth, 1, widest.max_depth,
+        "How deep a value is checked against such a schema; it is refused beyond it.");
+    b.count<std::size_t>(
+        "schema.max_check_steps", "", schemas.max_steps, 1, widest.max_steps,
+        "Steps that checking one value may take; it is refused beyond them.");
+
     b.mode("http.unix_mode", http.unix_mode, "Permissions of a unix socket's file.");
     b.bytes("http.max_body", "max-body", http.limits.body_bytes, "Request body; 413 beyond it.");
     b.bytes("http.max_header", "", http.limits.header_bytes, "Request head; 431 beyond it.");

@@ -6,6 +6,7 @@
 #include "http/server.hpp"
 #include "runtime/settings.hpp"
 #include "transport/streamable_http.hpp"
+#include "json/schema_check.hpp"
 
 #include <expected>
 #include <functional>

@@ -228,6 +228,19 @@ void server_core::mount(std::string path, std::shared_ptr<server_core> const& wh
     mounts_.push_back({std::move(path), is_self ? nullptr : what}); // itself: not to keep itself alive
 }
 
+void server_core::limit_schemas(schema_limits const& limits)
+{
+    *schema_limits_ = limits;
+    auto const tools = tools_.now();
+    for (auto const& each : tools->in_order) {
+        auto const& tool = *each->what;
+        if (tool.input_check)
+            (void)check_of(tool.name, "input", tool.input_schema, schema_limits_);
+        if (tool.output_check)
+            (void)check_of(tool.name, "output", *tool.output_schema, schema_limits_);
+    }
+}
+
 // --- life
 
 void server_core::start(runtime::node& node, base::loop& loop, runtime::session_mode mode)

@@ -8,6 +8,7 @@
 #include "server/prompts.hpp"
 #include "server/registry.hpp"
 #include "server/resources.hpp"
+#include "json/schema_check.hpp"
 
 #include <belay/server.hpp>
 
@@ -70,6 +71,11 @@ public:
         on_log_level_ = std::move(function);
     }
 
+    /// What schemas that authors wrote may ask for, and what checking against them may cost. Before the start, when it
+    /// is settled what they are, the schemas there are are held to them: throws std::invalid_argument.
+    void limit_schemas(schema_limits const& limits);
+    [[nodiscard]] std::shared_ptr<schema_limits const> schema_bounds() const { return schema_limits_; }
+
     /// Where blocking tools run; set before the first request, and kept for as long as there are calls.
     void work_on(base::worker_pool* workers) { workers_ = workers; }
     /// Begins the periodic functions, and if there are sessions to tell them of changes. On the loop; stop() too.
@@ -114,6 +120,8 @@ private:
     std::deque<std::pair<std::chrono::nanoseconds, std::function<void()>>> periodic_;
     std::vector<mounted> mounts_;
     std::deque<std::unique_ptr<base::timer>> timers_;
+
+    std::shared_ptr<schema_limits> schema_limits_ = std::make_shared<schema_limits>(widest_schema_limits);
 
     std::mutex reserved_mutex_;
     std::set<std::string> reserved_;

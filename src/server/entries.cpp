@@ -167,13 +167,13 @@ tool_entry& tool_entry::meta(std::string key, json::value value)
 }
 tool_entry& tool_entry::input_schema(json::object schema)
 {
-    definition_.input_check = detail::check_of(definition_.name, "input", schema);
+    definition_.input_check = detail::check_of(definition_.name, "input", schema, core_->schema_bounds());
     definition_.input_schema = std::move(schema);
     return *this;
 }
 tool_entry& tool_entry::output_schema(json::object schema)
 {
-    definition_.output_check = detail::check_of(definition_.name, "output", schema);
+    definition_.output_check = detail::check_of(definition_.name, "output", schema, core_->schema_bounds());
     definition_.output_schema = std::move(schema);
     return *this;
 }

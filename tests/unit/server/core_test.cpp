@@ -634,6 +634,30 @@ TEST_F(Dispatch, ChecksATypedToolsArgumentsAgainstBoth)
     EXPECT_EQ(text_of(answer(call("trip", "{}"))), "Invalid arguments for tool trip: /where: required");
 }
 
+TEST_F(Dispatch, HoldsSchemasToTheOperatorsLimits)
+{
+    server_.tool("raw", [](json::object) { return std::string("taken"); })
+        .input_schema(parsed(R"({"type":"object","properties":{"all":{"items":{"type":"integer"}}}})"));
+    auto const arguments = R"({"all":[1,2,3,4,5,6]})";
+    EXPECT_EQ(text_of(answer(call("raw", arguments))), "taken");
+    detail::schema_limits limits;
+    limits.max_steps = 5;
+    server_.core()->limit_schemas(limits);
+    EXPECT_EQ(text_of(answer(call("raw", arguments))), "Invalid arguments for tool raw: too much to be checked");
+    limits = {};
+    limits.max_schemas = 2;
+    try {
+        server_.core()->limit_schemas(limits);
+        FAIL() << "was taken";
+    } catch (std::invalid_argument const& error) {
+        EXPECT_TRUE(std::string(error.what()).starts_with("tool raw, input schema: ")) << error.what();
+    }
+    EXPECT_THROW(
+        server_.tool("late", [](json::object) { return std::string(); })
+            .input_schema(parsed(R"({"type":"object","properties":{"a":{"items":{"type":"integer"}}}})")),
+        std::invalid_argument);
+}
+
 TEST_F(Dispatch, ListsTheAuthorsSchemaAsItIs)
 {
     server_.tool("raw", [](json::object) { return std::string(); }).input_schema(parsed(contact_schema));
