@@ -56,7 +56,7 @@ export class Timeline {
 
   /** Follows a client until the returned function is called. */
   follow(client: BelayClient): () => void {
-    const stop = client.onwire((event) => {
+    const stop = client.onwire(event => {
       // The seam of a reload is here already, at the time at which the page was loaded.
       if (event.kind === 'reloaded') return;
       this.#push({ ...event, summary: this.#summaryOf(event) });

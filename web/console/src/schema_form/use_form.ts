@@ -45,12 +45,12 @@ export function useForm(schema: unknown, storageKey: string): FormState {
   return {
     form,
     draft: stored.draft,
-    setDraft: (draft) => setStored({ draft }),
+    setDraft: draft => setStored({ draft }),
     problems: shown,
-    touch: (path) => setTouched((old) => (old.has(path) ? old : new Set([...old, path]))),
+    touch: path => setTouched(old => (old.has(path) ? old : new Set([...old, path]))),
     json: stored.json,
     jsonProblem: fromJson?.problem,
-    setJson: (json) => setStored({ draft: stored.draft, json }),
+    setJson: json => setStored({ draft: stored.draft, json }),
     toggleJson: () => {
       if (stored.json === undefined) setStored({ draft: stored.draft, json: JSON.stringify(value, null, 2) });
       else if (fromJson?.value) setStored({ draft: draftOf(form, fromJson.value) });
