@@ -18,98 +18,91 @@ import { ToolPanel } from './tool_panel';
 /** On a narrow screen one of these is in sight. */
 type View = 'browse' | 'work' | 'timeline';
 const VIEWS: { id: View; name: string }[] = [
-    { id: 'browse', name: 'Browse' },
-    { id: 'work', name: 'Calls' },
-    { id: 'timeline', name: 'Timeline' },
+  { id: 'browse', name: 'Browse' },
+  { id: 'work', name: 'Calls' },
+  { id: 'timeline', name: 'Timeline' },
 ];
 
 export function App({ questions, timeline }: { questions: Questions; timeline: Timeline }) {
-    const { client } = useMcpClient();
-    const catalog = useCatalog();
-    const subscriptions = useSubscriptions();
-    const [selection, setSelection] = usePersisted<Selection>('selection', () => ({ section: 'tools' }));
-    const [search, setSearch] = useState('');
-    const [view, setView] = usePersisted<View>('view', () => 'browse');
-    useEffect(() => timeline.follow(client), [timeline, client]);
+  const { client } = useMcpClient();
+  const catalog = useCatalog();
+  const subscriptions = useSubscriptions();
+  const [selection, setSelection] = usePersisted<Selection>('selection', () => ({ section: 'tools' }));
+  const [search, setSearch] = useState('');
+  const [view, setView] = usePersisted<View>('view', () => 'browse');
+  useEffect(() => timeline.follow(client), [timeline, client]);
 
-    const select = (next: Selection) => {
-        setSelection(next);
-        if (next.section === selection.section) setView('work');
-        else setSearch('');
-    };
-    const openResource = useCallback(
-        (resource: string) => setSelection({ ...selection, section: 'resources', resource }),
-        [selection, setSelection],
-    );
+  const select = (next: Selection) => {
+    setSelection(next);
+    if (next.section === selection.section) setView('work');
+    else setSearch('');
+  };
+  const openResource = useCallback(
+    (resource: string) => setSelection({ ...selection, section: 'resources', resource }),
+    [selection, setSelection],
+  );
 
-    return (
-        <OpenResource value={openResource}>
-            <div className="app" data-view={view}>
-                <Header />
-                <div className="views">
-                    {VIEWS.map(({ id, name }) => (
-                        <button key={id} type="button" aria-pressed={view === id} onClick={() => setView(id)}>
-                            {name}
-                        </button>
-                    ))}
-                </div>
-                <Browse
-                    catalog={catalog}
-                    selection={selection}
-                    search={search}
-                    updated={subscriptions.updated}
-                    onSearch={setSearch}
-                    onSelect={select}
-                />
-                <main className="work">
-                    <Notice />
-                    <Selected
-                        catalog={catalog}
-                        selection={selection}
-                        subscriptions={subscriptions}
-                        onSelection={setSelection}
-                    />
-                    <Calls questions={questions} />
-                </main>
-                <TimelinePanel timeline={timeline} />
-            </div>
-        </OpenResource>
-    );
+  return (
+    <OpenResource value={openResource}>
+      <div className="app" data-view={view}>
+        <Header />
+        <div className="views">
+          {VIEWS.map(({ id, name }) => (
+            <button key={id} type="button" aria-pressed={view === id} onClick={() => setView(id)}>
+              {name}
+            </button>
+          ))}
+        </div>
+        <Browse
+          catalog={catalog}
+          selection={selection}
+          search={search}
+          updated={subscriptions.updated}
+          onSearch={setSearch}
+          onSelect={select}
+        />
+        <main className="work">
+          <Notice />
+          <Selected catalog={catalog} selection={selection} subscriptions={subscriptions} onSelection={setSelection} />
+          <Calls questions={questions} />
+        </main>
+        <TimelinePanel timeline={timeline} />
+      </div>
+    </OpenResource>
+  );
 }
 
 interface SelectedProps {
-    catalog: Catalog;
-    selection: Selection;
-    subscriptions: Subscriptions;
-    onSelection(selection: Selection): void;
+  catalog: Catalog;
+  selection: Selection;
+  subscriptions: Subscriptions;
+  onSelection(selection: Selection): void;
 }
 
 function Selected({ catalog, selection, subscriptions, onSelection }: SelectedProps) {
-    const { callTool } = useMcpClient();
-    switch (selection.section) {
-        case 'tools': {
-            const tool = catalog.tools.items.find(({ name }) => name === selection.tool);
-            if (!tool) return null;
-            const close = () => onSelection({ ...selection, tool: undefined });
-            return <ToolPanel key={tool.name} tool={tool} onRun={args => callTool(tool.name, args)} onClose={close} />;
-        }
-        case 'resources': {
-            const uri = selection.resource;
-            if (uri === undefined) return null;
-            const close = () => onSelection({ ...selection, resource: undefined });
-            const template = catalog.templates.items.find(({ uriTemplate }) => uriTemplate === uri);
-            if (template)
-                return <TemplatePanel key={uri} template={template} subscriptions={subscriptions} onClose={close} />;
-            const resource = catalog.resources.items.find(each => each.uri === uri);
-            return (
-                <ResourcePanel key={uri} uri={uri} resource={resource} subscriptions={subscriptions} onClose={close} />
-            );
-        }
-        case 'prompts': {
-            const prompt = catalog.prompts.items.find(({ name }) => name === selection.prompt);
-            if (!prompt) return null;
-            const close = () => onSelection({ ...selection, prompt: undefined });
-            return <PromptPanel key={prompt.name} prompt={prompt} onClose={close} />;
-        }
+  const { callTool } = useMcpClient();
+  switch (selection.section) {
+    case 'tools': {
+      const tool = catalog.tools.items.find(({ name }) => name === selection.tool);
+      if (!tool) return null;
+      const close = () => onSelection({ ...selection, tool: undefined });
+      return <ToolPanel key={tool.name} tool={tool} onRun={args => callTool(tool.name, args)} onClose={close} />;
     }
+    case 'resources': {
+      const uri = selection.resource;
+      if (uri === undefined) return null;
+      const close = () => onSelection({ ...selection, resource: undefined });
+      const template = catalog.templates.items.find(({ uriTemplate }) => uriTemplate === uri);
+      if (template)
+        return <TemplatePanel key={uri} template={template} subscriptions={subscriptions} onClose={close} />;
+      const resource = catalog.resources.items.find(each => each.uri === uri);
+      return <ResourcePanel key={uri} uri={uri} resource={resource} subscriptions={subscriptions} onClose={close} />;
+    }
+    case 'prompts': {
+      const prompt = catalog.prompts.items.find(({ name }) => name === selection.prompt);
+      if (!prompt) return null;
+      const close = () => onSelection({ ...selection, prompt: undefined });
+      return <PromptPanel key={prompt.name} prompt={prompt} onClose={close} />;
+    }
+  }
 }

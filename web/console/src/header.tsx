@@ -10,139 +10,139 @@ const RECOVERED_FOR = 8000;
 const EXPIRED_FOR = 3000;
 
 export function Header() {
-    const { client, status, connect, disconnect, retryNow, pullPlug } = useMcpClient();
-    const isOff = status.state === 'disconnected' || status.state === 'error';
-    const server = useServerName();
-    return (
-        <header className="header">
-            <Logo />
-            <div className="header-name">
-                <h1>{server.name}</h1>
-                <p className="quiet">
-                    {server.version} <span className="header-host">· {hostOf(client.serverUrl)}</span>
-                </p>
-            </div>
-            <StatusPill status={status} />
-            <Retry status={status} onRetry={retryNow} />
-            <span className="spring" />
-            <div className="header-actions">
-                <button
-                    type="button"
-                    className="button"
-                    disabled={status.state !== 'connected'}
-                    onClick={() => pullPlug()}
-                    aria-label="Pull the plug"
-                    title="Drops this page's connections for three seconds, to see what happens"
-                >
-                    <PlugIcon />
-                    <span className="wide-only">Pull the plug</span>
-                </button>
-                {isOff ? (
-                    <button
-                        type="button"
-                        className="button primary"
-                        onClick={() => void connect().catch(() => undefined)}
-                    >
-                        Connect
-                    </button>
-                ) : (
-                    <button type="button" className="button" onClick={() => void disconnect()}>
-                        Disconnect
-                    </button>
-                )}
-            </div>
-        </header>
-    );
+  const { client, status, connect, reconnect, disconnect, retryNow, pullPlug } = useMcpClient();
+  // A session that another tab took can be taken back.
+  const connectAgain = async () => {
+    if (!client.hasSession || !(await reconnect())) await connect();
+  };
+  const isOff = status.state === 'disconnected' || status.state === 'error';
+  const server = useServerName();
+  return (
+    <header className="header">
+      <Logo />
+      <div className="header-name">
+        <h1>{server.name}</h1>
+        <p className="quiet">
+          {server.version} <span className="header-host">· {hostOf(client.serverUrl)}</span>
+        </p>
+      </div>
+      <StatusPill status={status} />
+      <Retry status={status} onRetry={retryNow} />
+      <span className="spring" />
+      <div className="header-actions">
+        <button
+          type="button"
+          className="button"
+          disabled={status.state !== 'connected'}
+          onClick={() => pullPlug()}
+          aria-label="Pull the plug"
+          title="Drops this page's connections for three seconds, to see what happens"
+        >
+          <PlugIcon />
+          <span className="wide-only">Pull the plug</span>
+        </button>
+        {isOff ? (
+          <button type="button" className="button primary" onClick={() => void connectAgain().catch(() => undefined)}>
+            Connect
+          </button>
+        ) : (
+          <button type="button" className="button" onClick={() => void disconnect()}>
+            Disconnect
+          </button>
+        )}
+      </div>
+    </header>
+  );
 }
 
 /** Known from the last page load until the server says it again. */
 function useServerName(): { name: string; version?: string } {
-    const { client } = useMcpClient();
-    const told = client.client.getServerVersion();
-    const name = told?.title ?? told?.name;
-    const version = told?.version;
-    useEffect(() => {
-        if (name) save('server', { name, version });
-    }, [name, version]);
-    useEffect(() => {
-        if (name) document.title = `${name} · Belay console`;
-    }, [name]);
-    return name ? { name, version } : (load<{ name: string; version?: string }>('server') ?? { name: 'Belay console' });
+  const { client } = useMcpClient();
+  const told = client.client.getServerVersion();
+  const name = told?.title ?? told?.name;
+  const version = told?.version;
+  useEffect(() => {
+    if (name) save('server', { name, version });
+  }, [name, version]);
+  useEffect(() => {
+    if (name) document.title = `${name} · Belay console`;
+  }, [name]);
+  return name ? { name, version } : (load<{ name: string; version?: string }>('server') ?? { name: 'Belay console' });
 }
 
 function hostOf(url: string | undefined): string {
-    return url && URL.canParse(url, location.href) ? new URL(url, location.href).host : location.host;
+  return url && URL.canParse(url, location.href) ? new URL(url, location.href).host : location.host;
 }
 
 function StatusPill({ status }: { status: Status }) {
-    const passed = usePassed(status);
-    const { text, tone } = describe(status, passed);
-    return (
-        <div className={`status ${tone}`}>
-            <span className="status-dot" />
-            <span role="status" title={status.message}>
-                {text}
-            </span>
-        </div>
-    );
+  const passed = usePassed(status);
+  const { text, tone } = describe(status, passed);
+  return (
+    <div className={`status ${tone}`}>
+      <span className="status-dot" />
+      <span role="status" title={status.message}>
+        {text}
+      </span>
+    </div>
+  );
 }
 
 /** Milliseconds since the last reconnect's news, at least as exact as the texts below need. */
 function usePassed(status: Status): number {
-    const [since, setSince] = useState(() => Date.now());
-    useEffect(() => setSince(Date.now()), [status.state, status.recovered, status.reason]);
-    const now = useNow(500, status.state === 'connected' && Date.now() - since < RECOVERED_FOR + 1000);
-    return Math.max(0, now - since);
+  const [since, setSince] = useState(() => Date.now());
+  useEffect(() => setSince(Date.now()), [status.state, status.recovered, status.reason]);
+  const now = useNow(500, status.state === 'connected' && Date.now() - since < RECOVERED_FOR + 1000);
+  return Math.max(0, now - since);
 }
 
 type Tone = 'good' | 'busy' | 'bad' | 'off' | 'news';
 
 function describe(status: Status, passed: number): { text: string; tone: Tone } {
-    switch (status.state) {
-        case 'connected':
-            if (status.reason === 'session-expired' && passed < EXPIRED_FOR) {
-                return { text: 'Session expired, reconnecting…', tone: 'busy' };
-            }
-            if (status.recovered > 0 && passed < RECOVERED_FOR) {
-                return { text: `Recovered ${plural(status.recovered, 'missed notification')}`, tone: 'news' };
-            }
-            return { text: 'Connected', tone: 'good' };
-        case 'connecting':
-            return {
-                text: status.reason === 'session-expired' ? 'Session expired, reconnecting…' : 'Connecting…',
-                tone: 'busy',
-            };
-        case 'reconnecting':
-            return {
-                text: status.reason === 'session-expired' ? 'Session expired, reconnecting…' : 'Reconnecting…',
-                tone: 'busy',
-            };
-        case 'authorizing':
-            return { text: 'Signing in…', tone: 'busy' };
-        case 'error':
-            return { text: status.message ?? 'The server refuses the connection', tone: 'bad' };
-        case 'disconnected':
-            return status.reason === 'taken-over'
-                ? { text: 'Taken over by another tab', tone: 'off' }
-                : { text: 'Disconnected', tone: 'off' };
-    }
+  switch (status.state) {
+    case 'connected':
+      if (status.reason === 'session-expired' && passed < EXPIRED_FOR) {
+        return { text: 'Session expired, reconnecting…', tone: 'busy' };
+      }
+      if (status.recovered > 0 && passed < RECOVERED_FOR) {
+        return { text: `Recovered ${plural(status.recovered, 'missed notification')}`, tone: 'news' };
+      }
+      return { text: 'Connected', tone: 'good' };
+    case 'connecting':
+      return {
+        text: status.reason === 'session-expired' ? 'Session expired, reconnecting…' : 'Connecting…',
+        tone: 'busy',
+      };
+    case 'reconnecting':
+      return {
+        text: status.reason === 'session-expired' ? 'Session expired, reconnecting…' : 'Reconnecting…',
+        tone: 'busy',
+      };
+    case 'authorizing':
+      return { text: 'Signing in…', tone: 'busy' };
+    case 'error':
+      return { text: status.message ?? 'The server refuses the connection', tone: 'bad' };
+    case 'disconnected':
+      return status.reason === 'taken-over'
+        ? { text: 'Taken over by another tab', tone: 'off' }
+        : { text: 'Disconnected', tone: 'off' };
+  }
 }
 
 /** Beside the status, not in it: a live region that counts would be read aloud each second. */
 function Retry({ status, onRetry }: { status: Status; onRetry(): void }) {
-    const waits = status.retryAt !== undefined && (status.state === 'reconnecting' || status.state === 'connecting');
-    const now = useNow(250, waits);
-    if (!waits) return null;
-    const seconds = Math.max(0, Math.ceil((status.retryAt! - now) / 1000));
-    const why = status.reason === 'offline' ? 'No network' : 'No answer';
-    return (
-        <div className="retry">
-            <span className="quiet retry-text">
-                {why}, next try {seconds > 0 ? `in ${seconds} s` : 'now'}
-            </span>
-            <button type="button" className="button small" onClick={onRetry}>
-                Retry now
-            </button>
-        </div>
-    );
+  const waits = status.retryAt !== undefined && (status.state === 'reconnecting' || status.state === 'connecting');
+  const now = useNow(250, waits);
+  if (!waits) return null;
+  const seconds = Math.max(0, Math.ceil((status.retryAt! - now) / 1000));
+  const why = status.reason === 'offline' ? 'No network' : 'No answer';
+  return (
+    <div className="retry">
+      <span className="quiet retry-text">
+        {why}, next try {seconds > 0 ? `in ${seconds} s` : 'now'}
+      </span>
+      <button type="button" className="button small" onClick={onRetry}>
+        Retry now
+      </button>
+    </div>
+  );
 }

@@ -12,17 +12,17 @@ const parameters = new URLSearchParams(location.search);
 const questions = new Questions();
 const timeline = new Timeline();
 const options: BelayClientOptions = {
-    serverUrl: new URL(parameters.get('server') ?? '/mcp', location.href),
-    clientInfo: { name: 'belay-console', title: 'Belay console', version: '0.1.0' },
-    persistence: parameters.get('persistence') === 'browser' ? 'browser' : 'tab',
-    elicitation: questions.elicitation,
-    sampling: questions.sampling,
+  serverUrl: new URL(parameters.get('server') ?? '/mcp', location.href),
+  clientInfo: { name: 'belay-console', title: 'Belay console', version: '0.1.0' },
+  persistence: parameters.get('persistence') === 'browser' ? 'browser' : 'tab',
+  elicitation: questions.elicitation,
+  sampling: questions.sampling,
 };
 
 createRoot(document.getElementById('root')!).render(
-    <StrictMode>
-        <McpProvider options={options}>
-            <App questions={questions} timeline={timeline} />
-        </McpProvider>
-    </StrictMode>,
+  <StrictMode>
+    <McpProvider options={options}>
+      <App questions={questions} timeline={timeline} />
+    </McpProvider>
+  </StrictMode>,
 );

@@ -6,83 +6,78 @@ import { FormFields } from './schema_form/form_fields';
 import { useForm } from './schema_form/use_form';
 
 interface Props {
-    tool: Tool;
-    onRun(args: Record<string, unknown>): void;
-    onClose(): void;
+  tool: Tool;
+  onRun(args: Record<string, unknown>): void;
+  onClose(): void;
 }
 
 export function ToolPanel({ tool, onRun, onClose }: Props) {
-    const state = useForm(tool.inputSchema, `form:${tool.name}`);
-    const hasFields = state.form.fields.length > 0 || state.json !== undefined;
+  const state = useForm(tool.inputSchema, `form:${tool.name}`);
+  const hasFields = state.form.fields.length > 0 || state.json !== undefined;
 
-    const run = () => {
-        const args = state.submit();
-        if (args) onRun(args);
-    };
-    const onSubmit = (event: FormEvent<HTMLFormElement>) => {
-        event.preventDefault();
-        const form = event.currentTarget;
-        run();
-        // Once the problems are shown.
-        requestAnimationFrame(() => form.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
-    };
-    const onKeyDown = (event: KeyboardEvent) => {
-        if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) run();
-    };
+  const run = () => {
+    const args = state.submit();
+    if (args) onRun(args);
+  };
+  const onSubmit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = event.currentTarget;
+    run();
+    // Once the problems are shown.
+    requestAnimationFrame(() => form.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) run();
+  };
 
-    return (
-        <Panel
-            title={tool.name}
-            subtitle={tool.title ?? tool.annotations?.title}
-            text={tool.description}
-            onClose={onClose}
-        >
-            <Hints tool={tool} />
-            <form className="tool-form" noValidate onSubmit={onSubmit} onKeyDown={onKeyDown} aria-label="Arguments">
-                {hasFields ? <FormFields state={state} /> : <p className="quiet">It takes no arguments.</p>}
-                <div className="actions">
-                    <button type="submit" className="button primary">
-                        <PlayIcon />
-                        Run
-                    </button>
-                    <span className="spring" />
-                    {hasFields && (
-                        <button type="button" className="link-button" onClick={state.reset}>
-                            Reset
-                        </button>
-                    )}
-                    <button
-                        type="button"
-                        className="link-button"
-                        aria-pressed={state.json !== undefined}
-                        disabled={state.jsonProblem !== undefined}
-                        onClick={state.toggleJson}
-                    >
-                        {state.json === undefined ? 'Edit as JSON' : 'Back to fields'}
-                    </button>
-                </div>
-            </form>
-        </Panel>
-    );
+  return (
+    <Panel title={tool.name} subtitle={tool.title ?? tool.annotations?.title} text={tool.description} onClose={onClose}>
+      <Hints tool={tool} />
+      <form className="tool-form" noValidate onSubmit={onSubmit} onKeyDown={onKeyDown} aria-label="Arguments">
+        {hasFields ? <FormFields state={state} /> : <p className="quiet">It takes no arguments.</p>}
+        <div className="actions">
+          <button type="submit" className="button primary">
+            <PlayIcon />
+            Run
+          </button>
+          <span className="spring" />
+          {hasFields && (
+            <button type="button" className="link-button" onClick={state.reset}>
+              Reset
+            </button>
+          )}
+          <button
+            type="button"
+            className="link-button"
+            aria-pressed={state.json !== undefined}
+            disabled={state.jsonProblem !== undefined}
+            onClick={state.toggleJson}
+          >
+            {state.json === undefined ? 'Edit as JSON' : 'Back to fields'}
+          </button>
+        </div>
+      </form>
+    </Panel>
+  );
 }
 
 /** What the server says of the tool's effects. */
 function Hints({ tool }: { tool: Tool }) {
-    const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = tool.annotations ?? {};
-    const hints = [
-        readOnlyHint && 'read-only',
-        !readOnlyHint && destructiveHint && 'destructive',
-        !readOnlyHint && idempotentHint && 'idempotent',
-        openWorldHint && 'open world',
-    ].filter(hint => typeof hint === 'string');
-    if (hints.length === 0) return null;
-    return (
-        <p className="chips">
-            {hints.map(hint => (
-                <span key={hint} className={hint === 'destructive' ? 'chip bad' : 'chip'}>
-                    {hint}
-                </span>
-            ))}
-        </p>
-    );
+  const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = tool.annotations ?? {};
+  const hints = [
+    readOnlyHint && 'read-only',
+    !readOnlyHint && destructiveHint && 'destructive',
+    !readOnlyHint && idempotentHint && 'idempotent',
+    openWorldHint && 'open world',
+  ].filter(hint => typeof hint === 'string');
+  if (hints.length === 0) return null;
+  return (
+    <p className="chips">
+      {hints.map(hint => (
+        <span key={hint} className={hint === 'destructive' ? 'chip bad' : 'chip'}>
+          {hint}
+        </span>
+      ))}
+    </p>
+  );
 }
