@@ -17,6 +17,8 @@ import { ToolPanel } from './tool_panel';
 
 /** On a narrow screen one of these is in sight. */
 type View = 'browse' | 'work' | 'timeline';
+/** Below this width, as in the style sheet, the list has no place of its own. */
+const PHONE = 720;
 const VIEWS: { id: View; name: string }[] = [
   { id: 'browse', name: 'Browse' },
   { id: 'work', name: 'Calls' },
@@ -29,7 +31,7 @@ export function App({ questions, timeline }: { questions: Questions; timeline: T
   const subscriptions = useSubscriptions();
   const [selection, setSelection] = usePersisted<Selection>('selection', () => ({ section: 'tools' }));
   const [search, setSearch] = useState('');
-  const [view, setView] = usePersisted<View>('view', () => 'browse');
+  const [view, setView] = usePersisted<View>('view', () => (innerWidth < PHONE ? 'browse' : 'work'));
   useEffect(() => timeline.follow(client), [timeline, client]);
 
   const select = (next: Selection) => {
@@ -80,13 +82,21 @@ interface SelectedProps {
 }
 
 function Selected({ catalog, selection, subscriptions, onSelection }: SelectedProps) {
-  const { callTool } = useMcpClient();
+  const { callTool, status } = useMcpClient();
   switch (selection.section) {
     case 'tools': {
       const tool = catalog.tools.items.find(({ name }) => name === selection.tool);
       if (!tool) return null;
       const close = () => onSelection({ ...selection, tool: undefined });
-      return <ToolPanel key={tool.name} tool={tool} onRun={args => callTool(tool.name, args)} onClose={close} />;
+      return (
+        <ToolPanel
+          key={tool.name}
+          tool={tool}
+          canRun={status.state === 'connected' || status.state === 'reconnecting'}
+          onRun={args => callTool(tool.name, args)}
+          onClose={close}
+        />
+      );
     }
     case 'resources': {
       const uri = selection.resource;

@@ -137,8 +137,9 @@ function Retry({ status, onRetry }: { status: Status; onRetry(): void }) {
   const why = status.reason === 'offline' ? 'No network' : 'No answer';
   return (
     <div className="retry">
-      <span className="quiet retry-text">
-        {why}, next try {seconds > 0 ? `in ${seconds} s` : 'now'}
+      <span className="quiet">
+        <span className="wide-only">{why}, next try </span>
+        {seconds > 0 ? `in ${seconds} s` : 'now'}
       </span>
       <button type="button" className="button small" onClick={onRetry}>
         Retry now

@@ -5,12 +5,14 @@ interface Props {
   title: string;
   subtitle?: string;
   text?: string;
+  /** What is said of it in single words. */
+  tags?: readonly string[];
   onClose(): void;
   children: ReactNode;
 }
 
 /** What was picked from the list. Its heading takes the focus when it appears; Escape closes it. */
-export function Panel({ title, subtitle, text, onClose, children }: Props) {
+export function Panel({ title, subtitle, text, tags, onClose, children }: Props) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     // After a reload nothing was picked: the focus stays where the browser puts it.
@@ -27,6 +29,11 @@ export function Panel({ title, subtitle, text, onClose, children }: Props) {
           {title}
         </h2>
         {subtitle && subtitle !== title && <span className="quiet">{subtitle}</span>}
+        {tags?.map(tag => (
+          <span key={tag} className={tag === 'destructive' ? 'chip bad' : 'chip'}>
+            {tag}
+          </span>
+        ))}
         <span className="spring" />
         <button type="button" className="icon-button" onClick={onClose} aria-label="Close" title="Close (Esc)">
           <RemoveIcon />

@@ -136,7 +136,7 @@ export function summaryOf({ method, params, error }: Message, answers: string | 
   if (params?.progress !== undefined) {
     return `${short} ${params.progress}${params.total === undefined ? '' : `/${params.total}`}`;
   }
-  if (params?.level !== undefined && params.data !== undefined) return `${short} ${oneLine(params.data)}`;
+  if (params?.level !== undefined && params.data !== undefined) return `${params.level} ${oneLine(params.data)}`;
   const about = params?.name ?? params?.uri;
   return about ? `${short} ${about}` : short;
 }

@@ -1,5 +1,5 @@
 import { memo, useMemo, useState, useSyncExternalStore, type KeyboardEvent } from 'react';
-import { clock, plural } from './format';
+import { clock, plural, shortClock } from './format';
 import { PauseIcon, PlayIcon, ReceivedIcon, SentIcon } from './icons';
 import { JsonTree } from './json_tree';
 import type { Entry, Timeline } from './timeline';
@@ -105,7 +105,7 @@ const Row = memo(function Row({ entry, isOpen, onToggle }: RowProps) {
         aria-expanded={isOpen}
         onClick={() => onToggle(isOpen ? undefined : entry.key)}
       >
-        <time>{clock(entry.at)}</time>
+        <time>{shortClock(entry.at)}</time>
         <Direction kind={entry.kind} />
         <span className="wire-summary">{entry.summary}</span>
         {entry.replayed && <span className="chip accent">replayed</span>}
@@ -120,6 +120,7 @@ function Detail({ entry }: { entry: Entry }) {
   return (
     <div className="wire-detail">
       <dl>
+        <Fact name="Time" value={clock(entry.at)} />
         {entry.stream !== undefined && <Fact name="Stream" value={entry.stream} />}
         {entry.eventId !== undefined && <Fact name="Event id" value={entry.eventId} />}
         {entry.detail !== undefined && <Fact name="How" value={entry.detail} />}

@@ -323,7 +323,9 @@ function FieldHead({ id, field }: { id: string; field: Field }) {
   return (
     <div className="field-head">
       <label htmlFor={id}>{field.name}</label>
-      <span className="field-type">{hint(field)}</span>
+      <span className="field-type" title={hint(field)}>
+        {hint(field)}
+      </span>
     </div>
   );
 }
