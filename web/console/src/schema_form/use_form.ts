@@ -1,5 +1,6 @@
 import { useMemo, useState } from 'react';
 import { usePersisted } from '../storage';
+import { afterPress } from './after_press';
 import { draftOf, emptyDraft, valueOf, type Draft, type Problems } from './draft';
 import { formOf, type ObjectField } from './fields';
 import { isRecord } from './schema';
@@ -47,7 +48,7 @@ export function useForm(schema: unknown, storageKey: string): FormState {
     draft: stored.draft,
     setDraft: draft => setStored({ draft }),
     problems: shown,
-    touch: path => setTouched(old => (old.has(path) ? old : new Set([...old, path]))),
+    touch: path => afterPress(() => setTouched(old => (old.has(path) ? old : new Set([...old, path])))),
     json: stored.json,
     jsonProblem: fromJson?.problem,
     setJson: json => setStored({ draft: stored.draft, json }),
