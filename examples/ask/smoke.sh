@@ -1,45 +1,14 @@
 #!/usr/bin/env bash
 # Starts the example, answers what its tools ask, and calls them again as a client that cannot be asked.
-set -euo pipefail
-program=$1
+. "$(dirname "$0")/../smoke_lib.sh"
 
-work=$(mktemp -d)
-server=
-finish() {
-    if [ -n "$server" ]; then kill "$server" 2>/dev/null || true; wait "$server" || true; fi
-    rm -rf "$work"
-}
-trap finish EXIT
-cd "$work" # no belay.toml here
-
-mkfifo said
-"$program" --listen 127.0.0.1:0 --log-level warning >said &
-server=$!
-exec {said}<said
-IFS= read -r -t 20 line <&"$said"
-url=$(sed -n 's/^ask 1\.0 serves MCP at \(http[^ ]*\).*/\1/p' <<<"$line")
-[ -n "$url" ]
-
-post() {
-    local body=$1
-    shift
-    curl -sSN --max-time 30 "$url" -H 'Content-Type: application/json' \
-        -H 'Accept: application/json, text/event-stream' -d "$body" "$@"
-}
-open() {
-    post "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":$1,\"clientInfo\":{\"name\":\"smoke\",\"version\":\"0\"}}}" -D head >/dev/null
-    session=$(sed -n 's/\r$//; s/^[Mm]cp-[Ss]ession-[Ii]d: *//p' head)
-}
-call() {
-    post "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"$1\",\"arguments\":$2}}" \
-        -H "Mcp-Session-Id: $session"
-}
+start
 # Calls a tool, answers the one question it asks with $4, and leaves what the stream said in `answer`.
 call_and_answer() {
     local tool=$1 arguments=$2 method=$3 reply=$4 line question= caller
     rm -f events
     mkfifo events
-    call "$tool" "$arguments" >events &
+    call 1 "$tool" "$arguments" >events &
     caller=$!
     exec {events}<events
     : >answer
@@ -48,7 +17,7 @@ call_and_answer() {
         case $line in
         *"\"method\":\"$method\""*)
             question=$(sed -n 's/.*"id":\("[^"]*"\),"method".*/\1/p' <<<"$line")
-            post "{\"jsonrpc\":\"2.0\",\"id\":$question,$reply}" -H "Mcp-Session-Id: $session"
+            post_here "{\"jsonrpc\":\"2.0\",\"id\":$question,$reply}"
             ;;
         esac
     done
@@ -57,7 +26,7 @@ call_and_answer() {
     [ -n "$question" ]
 }
 
-open '{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}'
+open_session 2025-11-25 '{"elicitation":{"form":{},"url":{}},"sampling":{},"roots":{}}'
 call_and_answer book_table '{"day":"Friday"}' elicitation/create \
     '"result":{"action":"accept","content":{"people":4,"where":"outside"}}'
 grep -q '"mode":"form","message":"A table for Friday","requestedSchema":{"type":"object"' answer
@@ -81,14 +50,14 @@ grep -q '"text":"Soup"' answer
 call_and_answer where_to_save '{}' roots/list '"result":{"roots":[{"uri":"file:///home/me/menus","name":"menus"}]}'
 grep -q 'would go to file:///home/me/menus' answer
 
-open '{}'
-call book_table '{"day":"Friday"}' >answer
+open_session 2025-11-25 '{}'
+call 1 book_table '{"day":"Friday"}' >answer
 grep -q 'then call book_table_for' answer
-call book_table_for '{"day":"Friday","wanted":{"people":2}}' >answer
+call 1 book_table_for '{"day":"Friday","wanted":{"people":2}}' >answer
 grep -q 'Booked for Friday: 2 people.' answer
-call pay_deposit '{"day":"Friday"}' >answer
+call 1 pay_deposit '{"day":"Friday"}' >answer
 grep -q 'The deposit is paid at https://restaurant.example' answer
-call describe_dish '{"dish":"Soup"}' >answer
+call 1 describe_dish '{"dish":"Soup"}' >answer
 grep -q '"text":"Soup"' answer
-call where_to_save '{}' >answer
+call 1 where_to_save '{}' >answer
 grep -q 'names no folder' answer

@@ -1,16 +1,6 @@
 #!/usr/bin/env bash
 # Starts the example on a folder, reads files over HTTP, and changes one that a session is subscribed to.
-set -euo pipefail
-program=$1
-
-work=$(mktemp -d)
-server=
-finish() {
-    if [ -n "$server" ]; then kill "$server" 2>/dev/null || true; wait "$server" || true; fi
-    rm -rf "$work"
-}
-trap finish EXIT
-cd "$work" # no belay.toml here
+. "$(dirname "$0")/../smoke_lib.sh"
 
 mkdir -p folder/notes
 echo "milk" >folder/list.txt
@@ -18,27 +8,9 @@ printf "\001\002" >"folder/two bytes"
 echo "deep" >folder/notes/a.md
 echo "secret" >outside.txt
 ln -s ../outside.txt folder/link.txt
-mkfifo said
-"$program" folder --listen 127.0.0.1:0 --log-level warning >said &
-server=$!
-exec {said}<said
-IFS= read -r -t 20 line <&"$said"
-url=$(sed -n 's/^files 1\.0 serves MCP at \(http[^ ]*\).*/\1/p' <<<"$line")
-[ -n "$url" ]
-
-post() {
-    local body=$1
-    shift
-    curl -sSN --max-time 30 "$url" -H 'Content-Type: application/json' \
-        -H 'Accept: application/json, text/event-stream' -d "$body" "$@"
-}
-post '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"smoke","version":"0"}}}' -D head >answer
+start folder
+open_session
 grep -q '"resources":{"subscribe":true,"listChanged":true}' answer
-session=$(sed -n 's/\r$//; s/^[Mm]cp-[Ss]ession-[Ii]d: *//p' head)
-post '{"jsonrpc":"2.0","method":"notifications/initialized"}' -H "Mcp-Session-Id: $session"
-ask() {
-    post "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"$1\",\"params\":$2}" -H "Mcp-Session-Id: $session" >answer
-}
 
 ask resources/list '{}'
 grep -q '"uri":"files:///list.txt","name":"list.txt","mimeType":"text/plain"' answer

@@ -118,12 +118,10 @@ belay::tool_result show_note(notebook const& book, note_args const& args)
 // [raw]
 belay::tool_result count_words(belay::json::object args)
 {
-    auto const* text = args.if_contains("text");
-    if (!text || !text->is_string())
-        throw belay::tool_error("text must be a string");
+    belay::json::string const& text = args.at("text").as_string(); // the schema says that there is one
     std::int64_t words = 0;
     bool was_blank = true;
-    for (char const c : text->get_string()) {
+    for (char const c : text) {
         words += was_blank && c != ' ' ? 1 : 0;
         was_blank = c == ' ';
     }

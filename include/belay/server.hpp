@@ -352,6 +352,11 @@ public:
     /// Called when a client has chosen a level. Before the start.
     server& on_log_level(std::function<void(session const&, log_level)> function);
 
+    /// Serves that server, or this one, at a path of its own without sessions: every request stands alone, and a call
+    /// ends with its connection (docs/stateless.md). Over HTTP only. Before the start. Throws std::invalid_argument for
+    /// a path that does not begin with a slash or is taken, and for a server that has mounts itself.
+    server& mount_stateless(std::string path, server const& what);
+
     /// For belay::run.
     [[nodiscard]] std::shared_ptr<detail::server_core> const& core() const noexcept { return core_; }
 

@@ -1,7 +1,10 @@
 #include "app/host.hpp"
 
+#include "app/console.hpp"
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace belay::app {
@@ -52,6 +55,7 @@ host::host(
     core_->work_on(workers_.get());
     endpoint_ = std::make_unique<transport::streamable_http>(*node_, *core_, settings_.transport);
     add_routes();
+    add_mounts();
     auto& policy = settings_.http.policy;
     policy.cors_methods = "GET, POST, DELETE, OPTIONS";
     policy.cors_headers = "Content-Type, Accept, Authorization, Mcp-Session-Id, Mcp-Protocol-Version, Last-Event-ID, "
@@ -79,15 +83,37 @@ host::~host()
     stop_now();
     wait();
     core_->work_on(nullptr);
+    for (auto const& core : mounted_cores())
+        core->work_on(nullptr);
     workers_.reset(); // waits for what is running, while everything it speaks to is still there
-    // Frames of suspended tools hold timers and calls: they go while the node and the wheels are still there.
-    for (auto const& loop : loops_)
-        loop->context().restart();
+}
+
+std::vector<std::shared_ptr<detail::server_core>> host::mounted_cores() const
+{
+    std::vector<std::shared_ptr<detail::server_core>> cores;
+    for (auto const& each : core_->mounts())
+        if (each.core && std::ranges::find(cores, each.core) == cores.end())
+            cores.push_back(each.core);
+    return cores;
+}
+
+void host::add_mounts()
+{
+    for (auto const& core : mounted_cores())
+        core->work_on(workers_.get());
+    transport::stateless_http_settings const with{settings_.transport.answer, settings_.transport.batch_max};
+    for (auto const& each : core_->mounts()) {
+        auto& core = each.core ? *each.core : *core_;
+        mounts_.push_back(std::make_unique<transport::stateless_http>(*node_, core, with));
+        router_.add(each.path, std::string(transport::stateless_methods), *mounts_.back());
+    }
 }
 
 void host::add_routes()
 {
     router_.add(settings_.endpoint, "GET, POST, DELETE, OPTIONS", *endpoint_);
+    if (settings_.has_console)
+        add_console(router_);
     auto const get = [this](std::string path, auto answer) {
         router_.add(std::move(path), "GET, HEAD, OPTIONS", [answer](std::shared_ptr<http::exchange> exchange) {
             auto const method = exchange->request().method();
@@ -145,6 +171,8 @@ void host::start()
     loops_.front()->post([this] {
         node_->start(*loops_.front());
         core_->start(*node_, *loops_.front());
+        for (auto const& core : mounted_cores())
+            core->start(*node_, *loops_.front(), runtime::session_mode::none);
     });
     for (auto const& loop : loops_)
         threads_.emplace_back([&loop] { loop->run(); });
@@ -225,6 +253,8 @@ void host::stop_loops()
 {
     limit_.reset();
     core_->stop();
+    for (auto const& core : mounted_cores())
+        core->stop();
     node_->stop();
     for (auto const& loop : loops_)
         loop->stop();

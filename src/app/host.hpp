@@ -10,6 +10,8 @@
 #include "observe/access_log.hpp"
 #include "server/core.hpp"
 #include "store/memory_store.hpp"
+#include "transport/stateless_http.hpp"
+#include "transport/streamable_http.hpp"
 
 #include <functional>
 #include <memory>
@@ -56,7 +58,10 @@ public:
 private:
     class event_counts;
 
+    void add_mounts();
     void add_routes();
+    /// The servers that are mounted, each once, without the main one.
+    [[nodiscard]] std::vector<std::shared_ptr<detail::server_core>> mounted_cores() const;
     void open_admin();
     void write_access(http::access_record const& record) const;
     void drain_step();
@@ -74,6 +79,7 @@ private:
     std::unique_ptr<runtime::node> node_;
     std::unique_ptr<base::worker_pool> workers_; // after the loops and the node, which its threads use
     std::unique_ptr<transport::streamable_http> endpoint_;
+    std::vector<std::unique_ptr<transport::stateless_http>> mounts_;
     http::router router_;
     std::unique_ptr<observe::access_log> access_log_; // null: off
     std::unique_ptr<http::server> http_;

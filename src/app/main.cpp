@@ -55,6 +55,7 @@ int main(int argc, char** argv)
         return parsed.error();
     belay::server server("belay", BELAY_VERSION);
     belay::app::add_reference(server);
+    server.mount_stateless(belay::app::hello_path, belay::app::hello_server(BELAY_VERSION));
     belay::base::system_random random;
     if (parsed->reference_background)
         belay::app::add_reference_background(server, random);

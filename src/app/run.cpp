@@ -85,7 +85,9 @@ int serve(server const& server, settings const& settings)
         std::thread signal_thread([&] { signals_loop.run(); });
 
         host.start();
-        auto const where = addresses_of(host);
+        auto where = addresses_of(host);
+        for (auto const& each : server.core()->mounts())
+            where.others += fmt::format("Without sessions: {}{}\n", where.url, each.path);
         fmt::print(
             "{} {} serves MCP at {}{}\n"
             "{}"

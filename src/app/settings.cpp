@@ -291,6 +291,9 @@ settings_table::settings_table(settings& into, program of)
     b.count<std::size_t>(
         "workers.queue", "", into.worker_queue, 0, 1'000'000,
         "Calls of blocking tools that wait for a thread; further ones end with overloaded.");
+    b.choice<bool>(
+        "console", "", into.has_console, {{"on", true}, {"off", false}},
+        "Whether / has the console, a page to browse and call what the server offers.");
     b.text("store", "", "memory", into.store, "Where sessions and streams are kept.");
     b.text("node.id", "", "NAME", run.node_name, "Name of this process among others.");
     b.list(
@@ -413,6 +416,9 @@ settings_table::settings_table(settings& into, program of)
         "by file descriptors");
 
     b.time("drain", "", into.drain, "After SIGTERM, running calls may finish within this time.", zero::allowed);
+    b.time(
+        "stdio.grace", "", into.stdio_grace,
+        "With --stdio: after the end of the input, running calls may finish within this time.", zero::allowed);
     b.choice<base::log_level>(
         "log.level", "", into.log_level,
         {{"debug", base::log_level::debug},

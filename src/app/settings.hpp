@@ -18,11 +18,13 @@ namespace belay::app {
 struct settings {
     bool is_stdio = false; ///< the flag --stdio alone; no key
     std::string endpoint = "/mcp";
+    bool has_console = true;
     unsigned threads = 0; ///< 0: one per core
     unsigned worker_threads = 0; ///< 0: one per core
     std::size_t worker_queue = 256;
     std::string store = "memory";
     base::duration drain = std::chrono::seconds(20);
+    base::duration stdio_grace = std::chrono::seconds(1);
     base::log_level log_level = base::log_level::info;
     base::log_format log_format = base::log_format::text;
     bool log_access = false;

@@ -22,8 +22,6 @@ namespace belay::app {
 
 namespace {
 
-// Calls that the end of the input finds running may still finish within this time.
-constexpr auto end_grace = std::chrono::seconds(1);
 // Beyond this much unwritten output, calls wait for the reader, and no further line is read.
 constexpr std::size_t write_ahead = 256 * 1024;
 // Lines that are read and not yet looked at.
@@ -290,7 +288,7 @@ int serve_stdio(server const& server, settings const& settings)
                     pace.leave();
                 });
             },
-            [&] { loop.post([&] { end(end_grace); }); });
+            [&] { loop.post([&] { end(settings.stdio_grace); }); });
         loop.run();
         pipe.reset();
     }

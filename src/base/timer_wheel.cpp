@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace belay::base {
 
@@ -81,22 +82,30 @@ void timer_wheel::insert(timer& entry) noexcept
         slot = &slots_[level][index];
         occupied_[level] |= std::uint64_t(1) << index;
     }
+    // Behind those that are there. A timer of a higher level comes down before one can be armed here for its tick, so
+    // this keeps the order of arming on all levels.
     entry.slot_ = slot;
-    entry.previous_ = nullptr;
-    entry.next_ = *slot;
-    if (*slot)
-        (*slot)->previous_ = &entry;
-    *slot = &entry;
+    entry.next_ = nullptr;
+    if (timer* const first = *slot) {
+        entry.previous_ = std::exchange(first->previous_, &entry);
+        entry.previous_->next_ = &entry;
+    } else {
+        entry.previous_ = &entry;
+        *slot = &entry;
+    }
 }
 
 void timer_wheel::remove(timer& entry) noexcept
 {
-    if (entry.previous_)
-        entry.previous_->next_ = entry.next_;
-    else
-        *entry.slot_ = entry.next_;
+    timer* const head = *entry.slot_;
     if (entry.next_)
         entry.next_->previous_ = entry.previous_;
+    else
+        head->previous_ = entry.previous_;
+    if (head == &entry)
+        *entry.slot_ = entry.next_;
+    else
+        entry.previous_->next_ = entry.next_;
     timer** const first = slots_[0].data();
     bool const is_wheel_slot
         = !std::less<>()(entry.slot_, first) && std::less<>()(entry.slot_, first + level_count * slot_count);

@@ -35,8 +35,8 @@ private:
     timer_wheel& wheel_;
     std::move_only_function<void()> expired_;
     std::uint64_t tick_ = 0;
-    timer* previous_ = nullptr;
-    timer* next_ = nullptr;
+    timer* previous_ = nullptr; // of the first in its list: the last
+    timer* next_ = nullptr;     // of the last: null
     timer** slot_ = nullptr;
     bool* is_gone_ = nullptr; // while its function runs: where to tell that it was destroyed
 };
@@ -50,7 +50,8 @@ public:
 
     [[nodiscard]] time_point now() const noexcept { return clock_.now(); }
 
-    /// Runs every timer that is due at the clock's time, in order of their ticks. Returns how many ran.
+    /// Runs every timer that is due at the clock's time, in the order of their ticks, and those of one tick in the
+    /// order in which they were armed. Returns how many ran.
     std::size_t advance();
 
     /// When advance() is next needed. Never later than the earliest timer; may be earlier.

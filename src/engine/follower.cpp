@@ -94,6 +94,7 @@ void follower::page_read(store::page const& page, base::time_point now, follower
         offset_ = event.end_offset;
         bytes += event.payload->size();
         has_output_ = true;
+        tell_caught_up(out);
     }
     if (page.events.empty() && position_ < page.state.top.sequence) {
         tell_gap(page.state.top.sequence);
@@ -104,6 +105,7 @@ void follower::page_read(store::page const& page, base::time_point now, follower
         restarted_ = false;
         has_output_ = true;
     }
+    tell_caught_up(out);
     sent_ = std::max(sent_, position_);
     if (position_ < page.state.top.sequence)
         has_news_ = true;
@@ -121,6 +123,15 @@ void follower::page_read(store::page const& page, base::time_point now, follower
     } else {
         advance(out);
     }
+}
+
+void follower::tell_caught_up(follower_actions& out)
+{
+    if (!replay_end_ || position_ < *replay_end_)
+        return;
+    replay_end_.reset();
+    out.push_back(send_comment{"caught up"});
+    has_output_ = true;
 }
 
 void follower::read_failed(errc why, follower_actions& out)

@@ -90,6 +90,8 @@ public:
         std::uint64_t position, priming priming, bool restarted, follower_settings const& settings,
         base::time_point now);
 
+    /// Tells the reader, in a comment, when it has got everything up to `sequence`. Before open().
+    void announce_catching_up(std::uint64_t sequence) noexcept { replay_end_ = sequence; }
     void open(follower_actions& out);
     void woken(follower_actions& out);
     void page_read(store::page const& page, base::time_point now, follower_actions& out);
@@ -112,6 +114,7 @@ public:
 private:
     void advance(follower_actions& out);
     void note(follower_actions& out, bool attached, std::uint64_t delivered);
+    void tell_caught_up(follower_actions& out);
     void finish(close_reason reason, follower_actions& out);
 
     follower_settings const& settings_;
@@ -120,6 +123,7 @@ private:
     std::uint64_t sent_ = 0;    // highest sequence ever given to a reader of this stream
     std::uint64_t floor_;       // what had arrived before this connection
     std::uint64_t noted_;       // position of the last note
+    std::optional<std::uint64_t> replay_end_; // the last event that was there before this connection
     priming priming_;
     bool restarted_;
     bool is_first_page_ = true;

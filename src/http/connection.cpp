@@ -191,8 +191,17 @@ public:
 
     void respond(response_head const& head, std::string_view body) override
     {
-        if (end() && connection_->phase_ == phase::answering)
+        if (!end())
+            return;
+        connection_->observer_ = nullptr; // also where it was about to be told of the connection's end
+        if (connection_->phase_ == phase::answering)
             connection_->respond(head, body);
+    }
+
+    void observe(stream_observer& observer) override
+    {
+        if (is_current())
+            connection_->observe(observer);
     }
 
     void begin_stream(response_head const& head, stream_observer& observer) override
@@ -503,6 +512,7 @@ void connection::append_head(
 
 void connection::respond(response_head const& head, std::string_view body, std::string_view more_lines)
 {
+    observer_ = nullptr; // of an exchange that was let go of
     auto& text = site_.head;
     text.clear();
     append_head(text, head, framing::sized, body.size(), more_lines);
@@ -514,6 +524,13 @@ void connection::respond(response_head const& head, std::string_view body, std::
     if (text.capacity() > kept_head_bytes)
         release(text);
     finish_answer(outcome);
+}
+
+void connection::observe(stream_observer& observer)
+{
+    observer_ = &observer;
+    if (phase_ == phase::closed)
+        tell_closed_later();
 }
 
 void connection::begin_stream(response_head const& head, stream_observer& observer)

@@ -104,6 +104,7 @@ private:
 
     // Answering. Called by the exchange, which has checked that it is the current one.
     void respond(response_head const& head, std::string_view body, std::string_view more_lines = {});
+    void observe(stream_observer& observer);
     void begin_stream(response_head const& head, stream_observer& observer);
     bool flush();
     void end_stream();

@@ -55,13 +55,13 @@ enum class stream_end {
     stopping,  ///< the server is stopping
 };
 
-/// Told about a streamed answer. Called on the loop, never from inside a function of the exchange.
+/// Told about an answer that takes time. Called on the loop, never from inside a function of the exchange.
 class stream_observer {
 public:
     virtual ~stream_observer() = default;
     /// All that was flushed has been handed to the kernel.
     virtual void on_drained() = 0;
-    /// The stream is over; nothing can be written any more. The last call on the observer. Does not follow
+    /// It is over; nothing can be written any more. The last call on the observer. Does not follow respond(),
     /// end_stream() or abort().
     virtual void on_closed(stream_end why) = 0;
 };
@@ -77,6 +77,10 @@ public:
 
     /// Answers with a whole response, in one write where the socket takes it. Does nothing if the peer is gone.
     virtual void respond(response_head const& head, std::string_view body) = 0;
+
+    /// For an answer that is to be whole and takes its time: on_closed() is called if the connection ends first. The
+    /// observer must live until that or respond().
+    virtual void observe(stream_observer& observer) = 0;
 
     /// Begins a streamed answer. Nothing is written until the first flush(), which sends the head along. The
     /// observer must live until on_closed(), end_stream() or abort().

@@ -1,5 +1,6 @@
 // The parts of belay/schema.hpp that do not depend on the type: numbers, names, error text.
 #include "json/serialize.hpp"
+#include "json/values.hpp"
 #include "json/wording.hpp"
 
 #include <belay/schema.hpp>
@@ -24,11 +25,6 @@ constexpr std::size_t max_segment_bytes = 64;
 
 constexpr long double two_to_63 = 9223372036854775808.0L;
 constexpr long double two_to_64 = 18446744073709551616.0L;
-
-std::string_view view(json::string_view text) noexcept
-{
-    return {text.data(), text.size()};
-}
 
 bool fail(decode_error& error, std::string_view what)
 {
@@ -57,17 +53,6 @@ bool is_within(long double number, field::bound low, field::bound high) noexcept
 bool fail_number(decode_error& error, std::string_view type, field::bound low, field::bound high)
 {
     return fail(error, expected_number(type, low, high));
-}
-
-/// Any JSON number, exactly.
-std::optional<long double> number_of(json::value const& in) noexcept
-{
-    switch (in.kind()) {
-    case json::kind::int64: return static_cast<long double>(in.get_int64());
-    case json::kind::uint64: return static_cast<long double>(in.get_uint64());
-    case json::kind::double_: return static_cast<long double>(in.get_double());
-    default: return std::nullopt;
-    }
 }
 
 /// An integer within the range of its type and of its note. The text shows the type's own bound only if that
@@ -108,21 +93,13 @@ std::optional<long double> read_real(json::value const& in, long double limit, f
 /// Escaped as JSON Pointer asks, and shortened, at the border of a character, if it is long.
 std::string segment(std::string_view member)
 {
-    std::string out = "/";
     std::size_t end = member.size();
     if (end > max_segment_bytes) {
         end = max_segment_bytes;
         while (end > 0 && (static_cast<unsigned char>(member[end]) & 0xC0) == 0x80)
             --end;
     }
-    for (char const c : member.substr(0, end)) {
-        if (c == '~')
-            out += "~0";
-        else if (c == '/')
-            out += "~1";
-        else
-            out += c;
-    }
+    auto out = pointer_step(member.substr(0, end));
     if (end < member.size())
         out += "…";
     return out;

@@ -2,6 +2,7 @@
 
 #include "json/schema_program.hpp"
 #include "json/serialize.hpp"
+#include "json/values.hpp"
 #include "json/wording.hpp"
 
 #include <algorithm>
@@ -16,21 +17,6 @@ namespace {
 constexpr std::size_t max_quoted_bytes = 256;
 // A schema applied to a value takes about as long as this many bits of a pattern.
 constexpr std::size_t pattern_steps_in_one = 8;
-
-std::string_view view(json::string_view text) noexcept
-{
-    return {text.data(), text.size()};
-}
-
-std::optional<long double> number_of(json::value const& in) noexcept
-{
-    switch (in.kind()) {
-    case json::kind::int64: return static_cast<long double>(in.get_int64());
-    case json::kind::uint64: return static_cast<long double>(in.get_uint64());
-    case json::kind::double_: return static_cast<long double>(in.get_double());
-    default: return std::nullopt;
-    }
-}
 
 unsigned types_of(json::value const& in) noexcept
 {

@@ -1,4 +1,5 @@
 #include "json/schema_program.hpp"
+#include "json/values.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -12,25 +13,6 @@ namespace belay::detail {
 namespace {
 
 constexpr std::string_view dialect = "https://json-schema.org/draft/2020-12/schema";
-
-std::string_view view(json::string_view text) noexcept
-{
-    return {text.data(), text.size()};
-}
-
-std::string escaped(std::string_view member)
-{
-    std::string out = "/";
-    for (char const c : member) {
-        if (c == '~')
-            out += "~0";
-        else if (c == '/')
-            out += "~1";
-        else
-            out += c;
-    }
-    return out;
-}
 
 // --- URI references (RFC 3986), as far as `$id` needs them
 
@@ -194,21 +176,21 @@ private:
         }
         for (auto const* const keyword : {"$anchor", "$dynamicAnchor"})
             if (auto const* const anchor = object->if_contains(keyword)) {
-                auto const name = text_of(*anchor, at + escaped(keyword));
+                auto const name = text_of(*anchor, at + pointer_step(keyword));
                 anchors_.try_emplace(base + "#" + std::string(name), place{&schema, at, base});
             }
         bases_.emplace(&schema, base);
         for (auto const keyword : holds_one)
             if (auto const* const one = object->if_contains(keyword))
-                index(*one, at + escaped(keyword), base, depth + 1);
+                index(*one, at + pointer_step(keyword), base, depth + 1);
         for (auto const keyword : holds_many)
             if (auto const* const many = object->if_contains(keyword); many && many->is_array())
                 for (std::size_t i = 0; i < many->get_array().size(); ++i)
-                    index(many->get_array()[i], at + escaped(keyword) + "/" + std::to_string(i), base, depth + 1);
+                    index(many->get_array()[i], at + pointer_step(keyword) + "/" + std::to_string(i), base, depth + 1);
         for (auto const keyword : holds_named)
             if (auto const* const many = object->if_contains(keyword); many && many->is_object())
                 for (auto const& each : many->get_object())
-                    index(each.value(), at + escaped(keyword) + escaped(view(each.key())), base, depth + 1);
+                    index(each.value(), at + pointer_step(keyword) + pointer_step(view(each.key())), base, depth + 1);
     }
 
     static void require_dialect(json::value const& given, std::string const& at)
@@ -269,7 +251,7 @@ private:
             if (!next)
                 return {};
             from.schema = next;
-            from.at += escaped(segment);
+            from.at += pointer_step(segment);
             if (auto const known = bases_.find(next); known != bases_.end())
                 from.base = known->second;
         }
@@ -316,12 +298,10 @@ private:
     }
     static long double number_of(json::value const& in, std::string const& at)
     {
-        switch (in.kind()) {
-        case json::kind::int64: return static_cast<long double>(in.get_int64());
-        case json::kind::uint64: return static_cast<long double>(in.get_uint64());
-        case json::kind::double_: return static_cast<long double>(in.get_double());
-        default: fail(at, "must be a number");
-        }
+        auto const number = detail::number_of(in);
+        if (!number)
+            fail(at, "must be a number");
+        return *number;
     }
     static std::size_t count_of(json::value const& in, std::string const& at)
     {
@@ -379,7 +359,7 @@ private:
         if (!object)
             fail(at, "a schema must be an object, true or false");
         for (auto const& each : *object)
-            compile_keyword(into, view(each.key()), each.value(), at + escaped(view(each.key())), base);
+            compile_keyword(into, view(each.key()), each.value(), at + pointer_step(view(each.key())), base);
         if (!into.condition) // then they say nothing
             into.then = into.otherwise = nullptr;
     }
@@ -405,7 +385,7 @@ private:
         void each_member(F const& take) const
         {
             for (auto const& each : object_of(in, at))
-                take(view(each.key()), each.value(), at + escaped(view(each.key())));
+                take(view(each.key()), each.value(), at + pointer_step(view(each.key())));
         }
         [[nodiscard]] long double number() const { return number_of(in, at); }
         [[nodiscard]] std::size_t count() const { return count_of(in, at); }

@@ -1,5 +1,7 @@
 #include "json/serialize.hpp"
 
+#include "json/values.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -99,10 +101,7 @@ void append_integer(std::string& out, Integer number)
     out.append(text, end);
 }
 
-std::string_view view(json::string_view text) noexcept
-{
-    return {text.data(), text.size()};
-}
+using detail::view;
 
 }
 

@@ -94,6 +94,15 @@ std::expected<message, rpc_error> read_message(json::value const& value, message
     return read;
 }
 
+std::expected<revision, rpc_error> negotiate(message const& initialize)
+{
+    auto const* version = initialize.params ? initialize.params->if_contains("protocolVersion") : nullptr;
+    if (!version || !version->is_string())
+        return std::unexpected(
+            rpc_error{code::invalid_params, "params.protocolVersion must be a string such as 2025-11-25", {}});
+    return negotiate(std::string_view(version->get_string().data(), version->get_string().size()));
+}
+
 std::string result_response(std::string_view id, std::string_view result)
 {
     std::string out;

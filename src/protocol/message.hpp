@@ -2,6 +2,8 @@
 // their value and type: they are carried as JSON text.
 #pragma once
 
+#include "protocol/revision.hpp"
+
 #include <belay/json.hpp>
 
 #include <expected>
@@ -52,6 +54,9 @@ parse_json(std::string_view bytes, json::storage_ptr storage, message_limits con
 /// Reads one JSON-RPC message.
 [[nodiscard]] std::expected<message, rpc_error>
 read_message(json::value const& value, message_limits const& limits = {});
+
+/// The revision that an `initialize` is answered with.
+[[nodiscard]] std::expected<revision, rpc_error> negotiate(message const& initialize);
 
 /// `result` is JSON text.
 [[nodiscard]] std::string result_response(std::string_view id, std::string_view result);

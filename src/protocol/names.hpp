@@ -38,6 +38,11 @@ inline constexpr std::string_view progress_token = "progressToken";
 inline constexpr std::string_view idempotency_key = "belay/idempotencyKey";
 }
 
+/// What a server says under `experimental` of its capabilities.
+namespace feature {
+inline constexpr std::string_view idempotency = "belay/idempotency";
+}
+
 namespace header {
 inline constexpr std::string_view session = "Mcp-Session-Id";
 inline constexpr std::string_view version = "Mcp-Protocol-Version";

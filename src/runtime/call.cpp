@@ -3,6 +3,7 @@
 #include "engine/cursor.hpp"
 #include "protocol/message.hpp"
 #include "protocol/names.hpp"
+#include "runtime/direct_output.hpp"
 #include "runtime/node.hpp"
 
 #include <algorithm>
@@ -11,6 +12,8 @@
 namespace belay::runtime {
 
 namespace {
+
+constexpr base::duration never = std::chrono::hours(24 * 365);
 
 engine::flow_settings flow_for(settings const& settings, call_traits const& traits)
 {
@@ -36,6 +39,15 @@ call::call(
 {
 }
 
+call::call(
+    node& node, std::shared_ptr<live_session> session, base::loop& loop, std::shared_ptr<direct_output> output,
+    std::string id, call_traits traits)
+    : call(node, std::move(session), loop, 0, 0, std::move(id), traits, nullptr)
+{
+    direct_ = std::move(output);
+    flow_.stall = never; // whoever cannot come back is not sent away; its connection has a time limit for writing
+}
+
 call::call(std::shared_ptr<call> batch, std::string id, call_traits traits)
     : call(
           batch->node_, batch->session_, batch->loop_, batch->stream_.stream, batch->fence_, std::move(id), traits,
@@ -52,6 +64,8 @@ void call::begin()
     auto const limit = traits_.max_duration.value_or(node_.settings().call_max);
     if (limit > base::duration::zero())
         deadline_.after(limit);
+    if (direct_)
+        return reader_moved();
     if (!has_stream() || is_member())
         return;
     // The hint comes from any thread and only posts; several of them become one.
@@ -79,12 +93,32 @@ void call::log(base::log_level level, std::string_view message, std::string_view
 {
     if (!node_.log().enabled(level))
         return;
-    auto const stream = has_stream_ ? stream_log_name(stream_.stream) : std::string("none");
+    auto const stream = has_stream_ && !direct_ ? stream_log_name(stream_.stream) : std::string("none");
     if (trace_)
         return node_.log().log_fields(
             level, message,
             {{"reason", reason}, {"session", session_->name}, {"stream", stream}, {"trace", trace_->trace_id}});
     node_.log().log_fields(level, message, {{"reason", reason}, {"session", session_->name}, {"stream", stream}});
+}
+
+void call::reader_moved()
+{
+    machine_.reader_moved(direct_->reader(), loop_.now(), actions_);
+    if (direct_->is_caught_up()) {
+        tell_late_progress();
+        for (auto* const each : std::vector(members_))
+            each->tell_late_progress();
+    }
+    perform();
+}
+
+void call::tell_late_progress()
+{
+    if (late_progress_.empty())
+        return;
+    auto& on = batch_ ? *batch_ : *this;
+    auto message = std::make_shared<std::string const>(std::exchange(late_progress_, {}));
+    (void)on.machine_.emit(std::move(message), loop_.now(), on.actions_);
 }
 
 void call::reader_hint()
@@ -127,6 +161,11 @@ void call::progress(std::string message)
 {
     if (is_ended_ || !has_stream_ || message.size() > node_.settings().limits.event_bytes)
         return;
+    // There is no log that could be cut short: of what a reader leaves lying, the newest is kept.
+    if (auto const& direct = batch_ ? batch_->direct_ : direct_; direct && !direct->is_caught_up()) {
+        late_progress_ = std::move(message);
+        return;
+    }
     if (is_member()) { // several share the stream: the newest of one must not replace another's
         (void)batch_->emit(std::move(message), [](std::error_code) {});
         return;
@@ -154,7 +193,7 @@ std::uint64_t call::ask(std::string_view method, std::string_view params, answer
     auto const number = ++last_question_;
     auto message = protocol::request(engine::to_string({stream_.stream, number}), method, params);
     bool const is_too_large = message.size() > node_.settings().limits.event_bytes;
-    if (is_ended_ || !has_stream_ || is_too_large) {
+    if (is_ended_ || !can_ask() || is_too_large) {
         auto const why = is_ended_ ? errc::finished : is_too_large ? errc::too_large : errc::unavailable;
         loop_.post([done = std::move(done), why]() mutable { done(failure(why)); });
         return number;
@@ -299,6 +338,7 @@ void call::finish(std::string response)
         done();
         return;
     }
+    tell_late_progress();
     if (!is_member()) {
         withdraw_all(*this);
         append_answer({id_, traits_}, std::move(response), true);
@@ -407,6 +447,8 @@ void call::perform(engine::append_events& action)
 {
     auto const count = action.events.size();
     auto const began = loop_.now();
+    if (direct_)
+        return machine_.appended(direct_->write(action.events, action.finish), began, actions_);
     node_.store().append(
         stream_, fence_, std::move(action.events), action.finish, began,
         [self = shared_from_this(), count, began](result<store::stream_top> top) {

@@ -1,6 +1,7 @@
 // One running request: performs the producer machine's actions on the store. Belongs to the loop whose POST
 // started it, to its end; every function here is called on that loop unless it says otherwise. It does not
-// know the connection that started it: connections come and go.
+// know the connection that started it: connections come and go. Only a call without a session knows its connection,
+// and speaks to it directly (direct_output.hpp).
 //
 // A batch is a call of its own that has the stream; its members are calls that speak through it.
 #pragma once
@@ -23,6 +24,7 @@
 
 namespace belay::runtime {
 
+class direct_output;
 class node;
 class live_session;
 
@@ -47,6 +49,10 @@ public:
     call(
         node& node, std::shared_ptr<live_session> session, base::loop& loop, store::stream_id stream,
         store::fence fence, std::string id, call_traits traits, held_answer answer);
+    /// Without a store: its messages and its answer go to that connection.
+    call(
+        node& node, std::shared_ptr<live_session> session, base::loop& loop, std::shared_ptr<direct_output> output,
+        std::string id, call_traits traits);
     /// A member of a batch.
     call(std::shared_ptr<call> batch, std::string id, call_traits traits);
     ~call();
@@ -79,8 +85,12 @@ public:
     std::uint64_t ask(std::string_view method, std::string_view params, answered done);
     /// The question is not of interest any more; the client is told.
     void withdraw(std::uint64_t question);
+    /// Whether questions can be asked and answered. From any thread.
+    [[nodiscard]] bool can_ask() const noexcept { return has_stream_ && !(batch_ ? batch_->direct_ : direct_); }
     /// A client's answer, as JSON text. A second one, or one to an unknown question, is ignored.
     void take_answer(std::uint64_t question, std::string response);
+    /// From its direct output.
+    void reader_moved();
     /// Closes the connection that follows the call, not the call; the client comes back after `retry`.
     void close_connection(std::chrono::milliseconds retry);
 
@@ -121,6 +131,8 @@ private:
     void finish(std::string response);
     void append_answer(answering of, std::string response, bool is_last);
     void withdraw_all(call const& asker);
+    /// Progress that a slow reader of a direct output has kept waiting.
+    void tell_late_progress();
     /// The question is answered or withdrawn: it is not asked again of whoever reads the stream later.
     void close_question(std::vector<question>::iterator at);
     void tell_withdrawn(std::uint64_t question);
@@ -140,6 +152,8 @@ private:
     std::string id_;
     call_traits traits_;
     held_answer held_;
+    std::shared_ptr<direct_output> direct_;
+    std::string late_progress_;
     std::shared_ptr<call> batch_;
     bool const has_stream_;
     std::optional<protocol::trace_context> trace_;

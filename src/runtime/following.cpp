@@ -122,6 +122,8 @@ void following::open(std::uint64_t position)
     auto const priming
         = priming_ == priming_style::none ? engine::follower::priming::no : engine::follower::priming::yes;
     machine_.emplace(position, priming, from_.restarted, settings_, loop_.now());
+    if (from_.replay_end)
+        machine_->announce_catching_up(*from_.replay_end);
     machine_->open(actions_);
     if (early_close_)
         machine_->close(early_close_->first, early_close_->second, actions_);

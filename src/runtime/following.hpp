@@ -22,7 +22,17 @@ class live_session;
 
 enum class priming_style { empty, typed, none };
 
-/// Where a following writes. On the following's loop, except peer_gone().
+/// Who writes to a sink, and hears from it. On its loop.
+class sink_writer {
+public:
+    virtual ~sink_writer() = default;
+    /// All flushed bytes are with the kernel.
+    virtual void drained() = 0;
+    /// The connection is gone.
+    virtual void peer_gone() = 0;
+};
+
+/// Where events of a connection go. On its writer's loop, except peer_gone().
 class event_sink {
 public:
     virtual ~event_sink() = default;
@@ -32,7 +42,7 @@ public:
     virtual void write_id(std::string_view id, priming_style style) = 0;
     virtual void write_comment(std::string_view text) = 0;
     virtual void write_retry(std::chrono::milliseconds retry) = 0;
-    /// True if the kernel took all; otherwise following::drained() is called later.
+    /// True if the kernel took all; otherwise sink_writer::drained() is called later.
     virtual bool flush() = 0;
     virtual void end() = 0;
     virtual void abort() = 0;
@@ -47,14 +57,15 @@ public:
 struct start_position {
     std::optional<std::uint64_t> sequence; ///< absent: at the delivered mark, or the end (`standalone_backlog`)
     bool restarted = false;
+    std::optional<std::uint64_t> replay_end = {}; ///< of a reader that comes back: the last event it can have missed
 };
 
-class following : public std::enable_shared_from_this<following> {
+class following final : public sink_writer, public std::enable_shared_from_this<following> {
 public:
     following(
         node& node, std::shared_ptr<live_session> session, base::loop& loop, engine::connection_id id,
         store::stream_key stream, start_position from, priming_style priming, bool waits);
-    ~following();
+    ~following() override;
 
     /// The life of the stream that is followed, for the events' ids. Before start().
     void set_epoch(std::uint64_t epoch) { ids_.emplace(stream_.stream, epoch); }
@@ -64,10 +75,8 @@ public:
     void start(std::shared_ptr<event_sink> sink);
     /// The predecessor has gone. From any thread.
     void allow();
-    /// From the sink: all flushed bytes are with the kernel.
-    void drained();
-    /// From the sink: the connection is gone.
-    void peer_gone();
+    void drained() override;
+    void peer_gone() override;
     /// End the connection, not the stream. From any thread.
     void close(engine::close_reason reason, std::optional<std::chrono::milliseconds> retry);
     /// Never started, and never will be.

@@ -37,6 +37,7 @@ public:
     // All below: under the mutex.
     engine::session machine;
     std::shared_ptr<store::session_record const> record;
+    bool is_kept = true; ///< in the store; false: stands in for a session where there is none
     base::time_point known_since{};
     base::time_point loaded_at{};
     base::time_point written_activity{};

@@ -43,6 +43,12 @@ node::~node()
             auto const followers = std::exchange(session->followers, {});
             auto const calls = std::exchange(session->calls, {});
         }
+    std::vector<std::shared_ptr<live_session>> passing;
+    for (auto const& [at, session] : passing_)
+        if (auto alive = session.lock())
+            passing.push_back(std::move(alive));
+    for (auto const& session : passing)
+        auto const calls = std::exchange(session->calls, {});
 }
 
 void node::start(base::loop& loop)
@@ -197,12 +203,13 @@ std::shared_ptr<call> node::begin_member(std::shared_ptr<call> const& batch, std
     return member;
 }
 
-result<std::shared_ptr<call>>
-node::begin_held_call(session_use const& use, base::loop& loop, call_request request, call::held_answer answer)
+result<std::shared_ptr<call>> node::begin_held_call(
+    std::shared_ptr<live_session> session, base::loop& loop, call_request request, call::held_answer answer)
 {
     if (!count_call())
         return failure(errc::unavailable);
-    auto const& session = use.session();
+    if (!session)
+        session = passing_session(request.revision);
     auto running
         = std::make_shared<call>(*this, session, loop, 0, 0, std::move(request.id), request.traits, std::move(answer));
     if (!add_call(*session, running, loop.now())) {
@@ -212,6 +219,31 @@ node::begin_held_call(session_use const& use, base::loop& loop, call_request req
     running->set_trace(std::move(request.trace));
     running->begin();
     return running;
+}
+
+result<begun_direct_call> node::begin_direct_call(base::loop& loop, call_request request)
+{
+    if (!count_call())
+        return failure(errc::unavailable);
+    auto const session = passing_session(request.revision);
+    auto output = std::make_shared<direct_output>(*this, loop);
+    auto running = std::make_shared<call>(*this, session, loop, output, std::move(request.id), request.traits);
+    (void)add_call(*session, running, loop.now()); // it cannot have ended
+    running->set_trace(std::move(request.trace));
+    running->begin();
+    return begun_direct_call{std::move(running), std::move(output)};
+}
+
+void node::direct_opened()
+{
+    open_followings_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void node::direct_closed()
+{
+    open_followings_.fetch_sub(1, std::memory_order_relaxed);
+    if (is_draining() && on_departure_)
+        on_departure_();
 }
 
 void node::cancel(std::shared_ptr<live_session> const& session, std::string_view id)
@@ -366,7 +398,14 @@ void node::answer_lost(store::call_ref const& lost, store::fence fence, base::ti
 template<class F>
 void node::for_each_session(F const& visit)
 {
-    for (auto const& session : live_sessions()) { // a copy, so that one lock is held at a time
+    auto sessions = live_sessions(); // a copy, so that one lock is held at a time
+    {
+        std::lock_guard const lock(passing_mutex_);
+        for (auto const& [at, session] : passing_)
+            if (auto alive = session.lock())
+                sessions.push_back(std::move(alive));
+    }
+    for (auto const& session : sessions) {
         std::lock_guard const lock(session->mutex);
         visit(*session);
     }

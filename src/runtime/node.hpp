@@ -7,6 +7,7 @@
 #include "base/loop.hpp"
 #include "observe/metrics.hpp"
 #include "runtime/call.hpp"
+#include "runtime/direct_output.hpp"
 #include "runtime/following.hpp"
 #include "runtime/live_session.hpp"
 #include "runtime/service.hpp"
@@ -72,6 +73,11 @@ struct begun_call {
     std::shared_ptr<runtime::call> call;
     std::shared_ptr<runtime::following> following;
     std::optional<store::stream_id> twin; ///< the first call with the same key: repeat that one, run nothing
+};
+
+struct begun_direct_call {
+    std::shared_ptr<runtime::call> call;
+    std::shared_ptr<direct_output> output;
 };
 
 /// Why a stream cannot be followed.
@@ -145,9 +151,11 @@ public:
     /// A member of a batch, which is a call with a stream (call::expect_answers).
     [[nodiscard]] std::shared_ptr<call>
     begin_member(std::shared_ptr<call> const& batch, std::string id, call_traits traits);
-    /// A call without a stream, whose answer goes to `answer`.
-    result<std::shared_ptr<call>>
-    begin_held_call(session_use const& use, base::loop& loop, call_request request, call::held_answer answer);
+    /// A call without a stream, whose answer goes to `answer`. `session` may be null: it belongs to none.
+    result<std::shared_ptr<call>> begin_held_call(
+        std::shared_ptr<live_session> session, base::loop& loop, call_request request, call::held_answer answer);
+    /// A call that belongs to no session and speaks to its connection.
+    result<begun_direct_call> begin_direct_call(base::loop& loop, call_request request);
     /// Cancels the newest call of the session with that id. No effect if there is none or it has finished.
     void cancel(std::shared_ptr<live_session> const& session, std::string_view id);
     /// Cancels the call that owns the stream, wherever it runs.
@@ -205,6 +213,7 @@ public:
 
 private:
     friend class call;
+    friend class direct_output;
     friend class following;
     friend class session_use;
 
@@ -219,6 +228,8 @@ private:
     std::shared_ptr<live_session>
     insert_live(std::shared_ptr<store::session_record const> record, base::time_point now);
     void remove_live(store::session_key const& key);
+    /// Stands in for the session of a call that has none: in no table and no store, gone with the call.
+    [[nodiscard]] std::shared_ptr<live_session> passing_session(protocol::revision revision);
     result<session_use> take(std::shared_ptr<live_session> const& session, base::loop& loop);
     void release(live_session& session, base::time_point now);
     /// Writes presence to the store where it has changed, or activity where it is old. Under the session's lock.
@@ -236,6 +247,8 @@ private:
     /// The newcomer's call was refused: nobody has to go for it.
     void give_up(live_session& session, attachment const& made);
     void detached(live_session& session, following& gone, base::time_point now);
+    void direct_opened();
+    void direct_closed();
     /// A call is counted before it is made: either it sees the drain, or the drain sees it. False: draining.
     [[nodiscard]] bool count_call();
     void uncount_call();
@@ -256,7 +269,7 @@ private:
     void append_standalone(live_session const& session, store::session_record const& record, store::bytes message);
     [[nodiscard]] std::vector<std::shared_ptr<live_session>> subscribed_sessions();
     void cancel_held(live_session& session, std::string_view id);
-    /// Visits every live session under its lock.
+    /// Visits every live session, and what stands in for one, under its lock.
     template<class F>
     void for_each_session(F const& visit);
     void deliver(store::owner_message message);
@@ -281,6 +294,9 @@ private:
     // Sessions with subscriptions, so that an update need not look at all of them.
     std::mutex subscribed_mutex_;
     std::unordered_map<store::session_key, std::weak_ptr<live_session>, store::session_key_hash> subscribed_;
+
+    std::mutex passing_mutex_;
+    std::unordered_map<live_session const*, std::weak_ptr<live_session>> passing_;
 
     // Sessions in the order they were opened, kept only where session.max_lifetime is on.
     std::mutex by_age_mutex_;

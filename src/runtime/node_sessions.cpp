@@ -12,6 +12,9 @@ namespace {
 // Sessions are reaped in bites, so that a great number of them does not hold a loop for long.
 constexpr std::size_t reap_bite = 1000;
 
+// Above all levels: a client that could not choose one gets no log messages.
+constexpr int no_log_level = 8;
+
 }
 
 session_use::~session_use()
@@ -80,7 +83,7 @@ void node::release(live_session& session, base::time_point now)
 
 void node::write_presence(live_session& session, base::time_point now)
 {
-    if (session.machine.is_ended())
+    if (session.machine.is_ended() || !session.is_kept)
         return;
     bool const is_held = session.machine.connection_count() > 0 || session.machine.call_count() > 0;
     if (is_held == session.written_held && now < session.written_activity + activity_write_interval)
@@ -88,6 +91,26 @@ void node::write_presence(live_session& session, base::time_point now)
     session.written_held = is_held;
     session.written_activity = now;
     store_.touch(session.key, now, is_held ? store::presence::held : store::presence::idle);
+}
+
+std::shared_ptr<live_session> node::passing_session(protocol::revision revision)
+{
+    auto const unlist = [this](live_session* gone) {
+        {
+            std::lock_guard const lock(passing_mutex_);
+            passing_.erase(gone);
+        }
+        delete gone;
+    };
+    std::shared_ptr<live_session> fresh(new live_session({}), unlist);
+    auto record = std::make_shared<store::session_record>();
+    record->version = protocol::to_string(revision);
+    record->log_level = no_log_level;
+    fresh->record = std::move(record);
+    fresh->is_kept = false;
+    std::lock_guard const lock(passing_mutex_);
+    passing_.emplace(fresh.get(), fresh);
+    return fresh;
 }
 
 // --- sessions

@@ -239,6 +239,7 @@ void node::follow(
             start_position from;
             if (cursor) {
                 from.sequence = cursor->sequence;
+                from.replay_end = state.top.sequence;
                 bool const is_other_life = cursor->epoch != state.top.epoch;
                 bool const is_ahead = !is_other_life && cursor->sequence > state.top.sequence;
                 if (!is_standalone && (is_other_life || is_ahead))

@@ -19,7 +19,7 @@ class node;
 
 struct incoming {
     runtime::node& node;
-    std::shared_ptr<live_session> const& session;
+    std::shared_ptr<live_session> const& session; ///< null: the request stands alone
     protocol::revision revision;
     protocol::message const& message; ///< valid during the call only
     protocol::trace_context const* trace = nullptr; ///< of the message or its request; valid during the call only
@@ -43,11 +43,15 @@ struct start_call {
 
 using outcome = std::variant<instant_answer, deferred_answer, start_call>;
 
+/// Whether a client gets a session, and one whose calls can be come back to. Without a session it cannot subscribe,
+/// choose a log level or be told of changes.
+enum class session_mode { resumable, kept, none };
+
 class service {
 public:
     virtual ~service() = default;
     /// The JSON text of an InitializeResult.
-    [[nodiscard]] virtual std::string initialize_result(protocol::revision revision) const = 0;
+    [[nodiscard]] virtual std::string initialize_result(protocol::revision revision, session_mode mode) const = 0;
     [[nodiscard]] virtual outcome handle(incoming const& request) = 0;
     /// Whether handle() would answer without a call.
     [[nodiscard]] virtual bool is_instant(protocol::message const& request) const = 0;

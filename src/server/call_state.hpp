@@ -64,6 +64,8 @@ public:
     ask(std::string_view method, std::string params, std::string key, std::optional<std::chrono::nanoseconds> limit);
     /// Whether the client has said that it can do this; "sampling/tools" is the member of a member.
     [[nodiscard]] bool client_has(std::string_view capability) const;
+    /// Throws tool_error where no question can be asked, whatever the client can do.
+    void require_questions() const;
     /// A message on the session's standalone stream.
     void notify_session(std::string message) const;
     [[nodiscard]] protocol::revision revision() const noexcept { return context_.revision; }

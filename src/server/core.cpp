@@ -214,21 +214,33 @@ void server_core::changed(list which)
     });
 }
 
+void server_core::mount(std::string path, std::shared_ptr<server_core> const& what)
+{
+    if (path.size() < 2 || path.front() != '/' || path.find_first_of("?# ") != std::string::npos)
+        throw std::invalid_argument("mount \"" + path + "\": use a path such as /hello/mcp");
+    if (std::ranges::find(mounts_, path, &mounted::path) != mounts_.end())
+        throw std::invalid_argument("two servers are mounted at " + path);
+    bool const is_self = what.get() == this;
+    if (!is_self && !what->mounts_.empty())
+        throw std::invalid_argument("the server for " + path + " has mounts of its own; mount those here");
+    mounts_.push_back({std::move(path), is_self ? nullptr : what}); // itself: not to keep itself alive
+}
+
 // --- life
 
-void server_core::start(runtime::node& node, base::loop& loop)
+void server_core::start(runtime::node& node, base::loop& loop, runtime::session_mode mode)
 {
-    {
+    if (mode != runtime::session_mode::none) {
         std::lock_guard const lock(node_mutex_);
         node_ = &node;
     }
     for (auto const& [period, function] : periodic_) {
         auto& timer = timers_.emplace_back();
-        timer = std::make_unique<base::timer>(loop.timers(), [this, &timer, period, &function] {
+        timer = std::make_unique<base::timer>(loop.timers(), [&node, &timer, period, &function] {
             try {
                 function();
             } catch (std::exception const& error) {
-                node_->log().error("a periodic function failed: {}", error.what());
+                node.log().error("a periodic function failed: {}", error.what());
             }
             timer->after(period);
         });
@@ -272,17 +284,27 @@ void server_core::log_to_all(log_level level, std::string notice)
 
 server_core::~server_core() = default;
 
-std::string server_core::initialize_result(protocol::revision revision) const
+std::string server_core::initialize_result(protocol::revision revision, runtime::session_mode mode) const
 {
+    bool const has_session = mode != runtime::session_mode::none;
     json::object result;
     result["protocolVersion"] = protocol::to_string(revision);
     auto& capabilities = result["capabilities"].emplace_object();
-    capabilities["logging"].emplace_object();
-    capabilities["tools"].emplace_object()["listChanged"] = true;
-    if (!resources_.is_empty())
-        capabilities["resources"] = {{"subscribe", true}, {"listChanged", true}};
+    json::object changing;
+    if (has_session) {
+        changing["listChanged"] = true;
+        capabilities["logging"].emplace_object();
+    }
+    if (mode == runtime::session_mode::resumable)
+        capabilities["experimental"].emplace_object()[protocol::feature::idempotency].emplace_object();
+    capabilities["tools"] = changing;
+    if (!resources_.is_empty()) {
+        auto& resources = capabilities["resources"].emplace_object();
+        if (has_session)
+            resources = {{"subscribe", true}, {"listChanged", true}};
+    }
     if (!prompts_.is_empty())
-        capabilities["prompts"].emplace_object()["listChanged"] = true;
+        capabilities["prompts"] = changing;
     if ((prompts_.has_completers() || resources_.has_completers()) && revision >= protocol::revision::r2025_03_26)
         capabilities["completions"].emplace_object();
     auto& info = result["serverInfo"].emplace_object();
@@ -313,16 +335,21 @@ runtime::outcome server_core::handle(runtime::incoming const& request)
         return resources_.list(request, page_size(server::list::resources));
     if (method == protocol::method::resources_templates_list)
         return resources_.list_templates(request, page_size(server::list::resource_templates));
-    if (method == protocol::method::resources_subscribe)
-        return resources_.subscribe(request, true);
-    if (method == protocol::method::resources_unsubscribe)
-        return resources_.subscribe(request, false);
     if (method == protocol::method::prompts_get)
         return prompts_.get(request);
     if (method == protocol::method::prompts_list)
         return prompts_.list(request, page_size(server::list::prompts));
     if (method == protocol::method::complete)
         return detail::complete(request, prompts_, resources_);
+    bool const is_of_session = method == protocol::method::resources_subscribe
+        || method == protocol::method::resources_unsubscribe || method == protocol::method::set_level;
+    if (is_of_session && !request.session)
+        return refuse(
+            request, {protocol::code::method_not_found, "Method not found: this endpoint keeps no sessions", {}});
+    if (method == protocol::method::resources_subscribe)
+        return resources_.subscribe(request, true);
+    if (method == protocol::method::resources_unsubscribe)
+        return resources_.subscribe(request, false);
     if (method == protocol::method::set_level)
         return set_level(request);
     return refuse(request, {protocol::code::method_not_found, "Method not found", {}});

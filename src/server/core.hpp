@@ -52,6 +52,14 @@ public:
     bool remove_resource(std::string_view uri);
     bool remove_prompt(std::string_view name);
 
+    /// Another server, at a path of its own and without sessions. Before the start.
+    struct mounted {
+        std::string path;
+        std::shared_ptr<server_core> core; ///< null: this one
+    };
+    void mount(std::string path, std::shared_ptr<server_core> const& what);
+    [[nodiscard]] std::vector<mounted> const& mounts() const noexcept { return mounts_; }
+
     void every(std::chrono::nanoseconds period, std::function<void()> function)
     {
         periodic_.emplace_back(period, std::move(function));
@@ -63,8 +71,8 @@ public:
 
     /// Where blocking tools run; set before the first request, and kept for as long as there are calls.
     void work_on(base::worker_pool* workers) { workers_ = workers; }
-    /// Begins the periodic functions, and to tell clients of changes. On the loop; stop() too.
-    void start(runtime::node& node, base::loop& loop);
+    /// Begins the periodic functions, and if there are sessions to tell them of changes. On the loop; stop() too.
+    void start(runtime::node& node, base::loop& loop, runtime::session_mode mode = runtime::session_mode::kept);
     void stop();
 
     // From any thread; without effect while the server does not run.
@@ -72,7 +80,7 @@ public:
     [[nodiscard]] std::vector<std::string> subscriptions() const;
     void log_to_all(log_level level, std::string notice);
 
-    [[nodiscard]] std::string initialize_result(protocol::revision revision) const override;
+    [[nodiscard]] std::string initialize_result(protocol::revision revision, runtime::session_mode mode) const override;
     [[nodiscard]] runtime::outcome handle(runtime::incoming const& request) override;
     [[nodiscard]] bool is_instant(protocol::message const& request) const override;
 
@@ -96,6 +104,7 @@ private:
     prompt_catalogue prompts_;
     std::function<void(belay::session const&, log_level)> on_log_level_;
     std::deque<std::pair<std::chrono::nanoseconds, std::function<void()>>> periodic_;
+    std::vector<mounted> mounts_;
     std::deque<std::unique_ptr<base::timer>> timers_;
 
     std::mutex reserved_mutex_;

@@ -49,6 +49,11 @@ server& server::page_size(list which, std::size_t items)
     core_->about().page_sizes[static_cast<std::size_t>(which)] = items;
     return *this;
 }
+server& server::mount_stateless(std::string path, server const& what)
+{
+    core_->mount(std::move(path), what.core_);
+    return *this;
+}
 server& server::every(std::chrono::nanoseconds period, std::function<void()> function)
 {
     core_->every(period, std::move(function));

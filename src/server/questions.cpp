@@ -30,7 +30,11 @@ action action_of(json::object const& result)
     auto const text = text_of(result, "action");
     if (text == "accept")
         return action::accepted;
-    return text == "decline" ? action::declined : action::cancelled;
+    if (text == "decline")
+        return action::declined;
+    if (text == "cancel")
+        return action::cancelled;
+    detail::throw_bad_answer({"/action", "expected accept, decline or cancel"});
 }
 
 /// The schema as clients of the revision understand it: 2025-06-18 has defaults for booleans only.
@@ -89,6 +93,7 @@ bool call::has_roots() const
 task<answer<json::object>>
 call::ask(std::string key, std::string text, json::object schema, std::optional<std::chrono::nanoseconds> limit)
 {
+    state_->require_questions();
     if (!can_ask())
         throw tool_error("This tool has a question, and the client cannot show forms (elicitation).");
     json::object params;
@@ -109,6 +114,7 @@ call::ask(std::string key, std::string text, json::object schema, std::optional<
 task<action> call::ask_by_url(
     std::string key, std::string text, std::string url, std::string id, std::optional<std::chrono::nanoseconds> limit)
 {
+    state_->require_questions();
     if (!can_ask_by_url())
         throw tool_error("This tool needs a page to be opened, and the client cannot do that: " + url);
     json::object params;
@@ -130,6 +136,7 @@ void call::url_is_done(std::string const& id)
 
 task<sampled> call::sample(sampling_request request, std::optional<std::chrono::nanoseconds> limit)
 {
+    state_->require_questions();
     if (!can_sample())
         throw tool_error("This tool needs a model, and the client offers none (sampling).");
     if (!request.tools.empty() && !state_->client_has("sampling/tools"))
@@ -182,6 +189,7 @@ task<sampled> call::sample(std::string prompt, int max_tokens)
 
 task<std::vector<root>> call::roots()
 {
+    state_->require_questions();
     if (!has_roots())
         throw tool_error("This tool needs to know the client's roots, and the client has none.");
     auto const result = co_await state_->ask(protocol::method::roots_list, {}, {}, std::nullopt);
@@ -195,6 +203,7 @@ task<std::vector<root>> call::roots()
 
 task<void> call::ping()
 {
+    state_->require_questions();
     co_await state_->ask(protocol::method::ping, {}, {}, std::nullopt);
 }
 
@@ -202,8 +211,18 @@ task<void> call::ping()
 
 namespace belay::detail {
 
+void call_state::require_questions() const
+{
+    if (!on_->can_ask())
+        throw tool_error(
+            "This tool has a question for its caller, and cannot ask it here: this endpoint keeps no sessions, or "
+            "answers as JSON only.");
+}
+
 bool call_state::client_has(std::string_view capability) const
 {
+    if (!on_->can_ask())
+        return false;
     auto const record = on_->session().current_record();
     auto const all = parsed(record->client_capabilities);
     json::value const* at = &all;
@@ -256,7 +275,9 @@ task<json::object> call_state::ask(
             code && code->is_int64() ? static_cast<int>(code->get_int64()) : protocol::code::server_error, text);
     }
     auto const* got = whole ? whole->if_contains("result") : nullptr;
-    co_return got && got->is_object() ? got->get_object() : json::object();
+    if (!got || !got->is_object())
+        throw_bad_answer({"", "expected object"});
+    co_return got->get_object();
 }
 
 }

@@ -44,21 +44,25 @@ void memory_store::create(session_record record, base::time_point now, completio
         return done(failure(errc::too_many_sessions));
     }
     auto const key = record.key;
+    auto fresh = std::make_unique<session>();
+    fresh->user_bytes = user_bytes_of(key.principal);
+    fresh->record = std::make_shared<session_record const>(std::move(record));
+    fresh->last_activity = now;
+    fresh->is_idle = true;
+    bool is_new = false;
     {
         auto& in = stripe_of(key);
         std::lock_guard const lock(in.mutex);
-        auto fresh = std::make_unique<session>();
-        fresh->user_bytes = user_bytes_of(key.principal);
-        fresh->record = std::make_shared<session_record const>(std::move(record));
-        fresh->last_activity = now;
-        fresh->is_idle = true;
-        auto const [place, is_new] = in.sessions.try_emplace(key);
-        if (!is_new) {
-            session_count_.fetch_sub(1, std::memory_order_relaxed);
-            return done(failure(errc::conflict));
+        auto const tried = in.sessions.try_emplace(key);
+        is_new = tried.second;
+        if (is_new) {
+            fresh->idle_place = in.idle.insert(in.idle.end(), key);
+            tried.first->second = std::move(fresh);
         }
-        fresh->idle_place = in.idle.insert(in.idle.end(), key);
-        place->second = std::move(fresh);
+    }
+    if (!is_new) {
+        session_count_.fetch_sub(1, std::memory_order_relaxed);
+        return done(failure(errc::conflict));
     }
     done({});
 }

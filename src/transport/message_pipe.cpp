@@ -141,16 +141,15 @@ void message_pipe::receive(std::shared_ptr<parsed_line> const& line, protocol::m
 
 void message_pipe::initialize(protocol::message const& message)
 {
-    auto const* version = message.params ? message.params->if_contains("protocolVersion") : nullptr;
-    if (!version || !version->is_string())
-        return write(protocol::error_response(
-            message.id, {code::invalid_params, "params.protocolVersion must be a string such as 2025-11-25", {}}));
+    auto const revision = protocol::negotiate(message);
+    if (!revision)
+        return write(protocol::error_response(message.id, revision.error()));
     if (is_opening_)
         return write(
             protocol::error_response(message.id, {code::invalid_request, "Invalid Request: already initializing", {}}));
     runtime::client_hello hello;
     hello.principal = settings_.principal;
-    hello.revision = protocol::negotiate({version->get_string().data(), version->get_string().size()});
+    hello.revision = *revision;
     hello.info = protocol::object_text(message.params, "clientInfo");
     hello.capabilities = protocol::object_text(message.params, "capabilities");
     auto answer = [self = shared_from_this(), id = message.id, revision = hello.revision](std::error_code why) {
@@ -158,7 +157,8 @@ void message_pipe::initialize(protocol::message const& message)
         self->write(
             why ? protocol::error_response(
                       id, {code::server_error, "The server cannot take this now: " + why.message(), {}})
-                : protocol::result_response(id, self->service_.initialize_result(revision)));
+                : protocol::result_response(
+                      id, self->service_.initialize_result(revision, runtime::session_mode::kept)));
     };
     is_opening_ = true;
     if (use_)

@@ -14,6 +14,7 @@
 #include "protocol/message.hpp"
 #include "runtime/node.hpp"
 #include "runtime/service.hpp"
+#include "transport/http_answers.hpp"
 
 #include <memory>
 #include <optional>
@@ -21,7 +22,6 @@
 
 namespace belay::transport {
 
-enum class answer_form { automatic, sse, json };
 enum class reinitialize_policy { reattach, reject };
 
 struct streamable_http_settings {
@@ -38,8 +38,6 @@ public:
     void handle(std::shared_ptr<http::exchange> exchange) override;
 
 private:
-    using exchange_ptr = std::shared_ptr<http::exchange>;
-
     void post(exchange_ptr exchange);
     void get(exchange_ptr exchange);
     void remove(exchange_ptr exchange);
@@ -48,12 +46,9 @@ private:
     void open_session(exchange_ptr exchange, std::string id, runtime::client_hello hello);
     void answer_initialize(
         exchange_ptr exchange, runtime::session_use const& use, std::string id, protocol::revision revision);
-    struct parsed_body;
-    void dispatch_batch(exchange_ptr exchange, runtime::session_use use, std::shared_ptr<parsed_body> body);
-    /// Answers the whole batch as one JSON array, when its last answer is there.
-    void hold_batch(exchange_ptr exchange, runtime::session_use use, std::shared_ptr<parsed_body> body);
-    void run_batch(
-        exchange_ptr exchange, runtime::session_use const& use, std::shared_ptr<parsed_body> body, std::string ids);
+    void dispatch_batch(exchange_ptr exchange, runtime::session_use use, std::shared_ptr<posted> body);
+    void
+    run_batch(exchange_ptr exchange, runtime::session_use const& use, std::shared_ptr<posted> body, std::string ids);
     void dispatch(exchange_ptr exchange, runtime::session_use use, protocol::message const& message);
     void answer_instant(exchange_ptr exchange, runtime::session_use const& use, std::string id, std::string response);
     void run_call(

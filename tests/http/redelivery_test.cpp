@@ -17,13 +17,7 @@ protected:
             co_return std::string(reply ? "yes" : "no");
         });
     }
-    client_session open_asking_session()
-    {
-        auto const answer
-            = post_plain(R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25",)"
-                         R"("capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"0"}}})");
-        return {std::string(answer.header("Mcp-Session-Id").value_or("")), "2025-11-25"};
-    }
+    client_session open_asking_session() { return open_session("2025-11-25", {}, R"({"elicitation":{}})"); }
     /// Begins the call, reads up to the question and dies.
     seen ask_and_die(client_session const& session)
     {

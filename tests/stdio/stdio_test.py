@@ -30,6 +30,22 @@ class Server:
         self.process.stdin.write(data)
         self.process.stdin.flush()
 
+    def send_until_held_back(self, message):
+        """Sends the message again and again until nobody takes it, and reads nothing; says how often it went."""
+        line = (json.dumps(message) + "\n").encode()
+        os.set_blocking(self.process.stdin.fileno(), False)
+        sent = 0
+        while sent < 100_000:
+            try:
+                sent += os.write(self.process.stdin.fileno(), line) // len(line)
+            except BlockingIOError:
+                # The pipe is full: nobody has read it for as long as it takes to be sure.
+                _, writable, _ = select.select([], [self.process.stdin], [], 2)
+                if not writable:
+                    os.set_blocking(self.process.stdin.fileno(), True)
+                    return sent
+        raise AssertionError(f"{sent} lines were taken")
+
     def receive(self):
         """The next message; None at the end."""
         while b"\n" not in self.pending:
@@ -165,7 +181,7 @@ class Stdio(unittest.TestCase):
         self.assertEqual(rest[-1]["result"]["_meta"]["belay/ended"]["reason"], "interrupted")
 
     def test_what_runs_shortly_still_finishes_after_the_input(self):
-        server = self.start()
+        server = self.start("--stdio-grace", "10m")
         server.initialize()
         server.send({"jsonrpc": "2.0", "id": 5, "method": "tools/call",
                      "params": call("utility-notifications", {"durationSeconds": 0.1, "intervalMs": 100})})
@@ -185,31 +201,27 @@ class Stdio(unittest.TestCase):
     def test_a_client_that_does_not_read_is_not_read_either(self):
         server = self.start()
         server.initialize()
-        line = (json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}) + "\n").encode()
-        os.set_blocking(server.process.stdin.fileno(), False)
-        sent = 0
-        held_back = False
-        while sent < 20000 and not held_back:
-            try:
-                sent += os.write(server.process.stdin.fileno(), line) // len(line)
-            except BlockingIOError:
-                # The pipe is full: nobody has read it for as long as it takes to be sure.
-                _, writable, _ = select.select([], [server.process.stdin], [], 2)
-                held_back = not writable
-        self.assertTrue(held_back, f"{sent} lines were taken")
-        os.set_blocking(server.process.stdin.fileno(), True)
+        sent = server.send_until_held_back({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
         for _ in range(sent):  # every line that was taken is answered
             self.assertIn("result", server.receive())
 
-    def test_a_burst_through_a_slow_reader(self):
-        server = self.start()
+    def test_a_tool_waits_for_a_reader_that_does_not_read(self):
+        # Kept are 1000 messages of a call: one that ran ahead of its reader would lose all but those.
+        count = 20000
+        server = self.start("--flow-stall", "10m")
         server.initialize()
-        server.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call("burst", {"count": 20000})})
+        server.send({"jsonrpc": "2.0", "id": "burst", "method": "tools/call", "params": call("burst", {"count": count})})
+        pings = server.send_until_held_back({"jsonrpc": "2.0", "id": "ping", "method": "ping"})
         numbers = []
-        while "method" in (message := server.receive()):
-            numbers.append(int(message["params"]["data"].split("/")[0].split()[1]))
-        self.assertEqual(numbers, list(range(1, 20001)))
-        self.assertEqual(message["id"], 1)
+        answers = []
+        while len(answers) < pings + 1:
+            message = server.receive()
+            if "method" in message:
+                numbers.append(int(message["params"]["data"].split("/")[0].split()[1]))
+            else:
+                answers.append(message["id"])
+        self.assertEqual(numbers, list(range(1, count + 1)))
+        self.assertEqual(answers.count("burst"), 1)
 
 
 if __name__ == "__main__":

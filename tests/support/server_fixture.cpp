@@ -40,12 +40,13 @@ std::string tool_call(std::string_view id, std::string_view tool, std::string_vi
     return rpc(id, "tools/call", fmt::format(R"({{"name":"{}","arguments":{}{}}})", tool, arguments, more));
 }
 
-std::string hello(std::string_view version, std::string_view id)
+std::string hello(std::string_view version, std::string_view id, std::string_view capabilities)
 {
     return rpc(
         id, "initialize",
         fmt::format(
-            R"({{"protocolVersion":"{}","capabilities":{{}},"clientInfo":{{"name":"test","version":"1"}}}})", version));
+            R"({{"protocolVersion":"{}","capabilities":{},"clientInfo":{{"name":"test","version":"1"}}}})", version,
+            capabilities));
 }
 
 json::value at(json::value const& in, std::string_view path)
@@ -302,9 +303,9 @@ seen Server::read_to_end(http_client& stream, base::duration step)
     return all;
 }
 
-client_session Server::open_session(std::string_view version, header_list headers)
+client_session Server::open_session(std::string_view version, header_list headers, std::string_view capabilities)
 {
-    auto const answer = post_plain(hello(version), headers);
+    auto const answer = post_plain(hello(version, "0", capabilities), headers);
     EXPECT_EQ(answer.status, 200u) << answer.body;
     client_session session{answer.header("Mcp-Session-Id").value_or(""), std::string(version)};
     EXPECT_FALSE(session.id.empty());

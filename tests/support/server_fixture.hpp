@@ -33,7 +33,8 @@ std::string rpc(std::string_view id, std::string_view method, std::string_view p
 std::string notification(std::string_view method, std::string_view params = {});
 std::string
 tool_call(std::string_view id, std::string_view tool, std::string_view arguments = "{}", std::string_view meta = {});
-std::string hello(std::string_view version = "2025-11-25", std::string_view id = "0");
+std::string
+hello(std::string_view version = "2025-11-25", std::string_view id = "0", std::string_view capabilities = "{}");
 
 // --- what came back
 
@@ -110,7 +111,8 @@ protected:
 
     // --- requests
 
-    client_session open_session(std::string_view version = "2025-11-25", header_list headers = {});
+    client_session open_session(
+        std::string_view version = "2025-11-25", header_list headers = {}, std::string_view capabilities = "{}");
     [[nodiscard]] header_list headers_of(client_session const& session, header_list more = {}) const;
     /// One POST on a connection of its own, answered in full.
     http_response post(client_session const& session, std::string_view body, header_list more = {});

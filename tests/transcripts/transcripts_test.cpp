@@ -97,7 +97,13 @@ bool is_silent(std::string_view line)
 
 class Player : public Server {
 protected:
-    Player() { server_ = demonstration_server(); }
+    static constexpr auto stateless_path = "/stateless/mcp";
+
+    Player()
+    {
+        server_ = demonstration_server();
+        server_.mount_stateless(stateless_path, server_);
+    }
 
     /// The transcript as it went: the client's lines as they are, the server's as they came.
     std::string play(std::string const& text, std::string const& revision, bool is_shared = false)
@@ -137,8 +143,14 @@ private:
         }
         if (line.starts_with("> "))
             return send(named_values_in(line.substr(2)));
-        if (line.starts_with("@ session"))
-            return begin_session(line.size() > 10 ? line.substr(10) : "{}");
+        if (line.starts_with("@ session")) {
+            session_ = open_session(session_.version, {}, line.size() > 10 ? line.substr(10) : "{}");
+            return;
+        }
+        if (line == "@ stateless") {
+            is_stateless_ = true;
+            return;
+        }
         if (line == "@ get")
             return follow({}, "<<");
         if (line == "@ cut")
@@ -156,27 +168,17 @@ private:
         ADD_FAILURE() << "README.md knows no such line: " << line;
     }
 
-    void begin_session(std::string const& capabilities)
-    {
-        auto const answer = post_plain(rpc(
-            "0", "initialize",
-            fmt::format(
-                R"({{"protocolVersion":"{}","capabilities":{},"clientInfo":{{"name":"transcript","version":"1"}}}})",
-                session_.version, capabilities)));
-        ASSERT_EQ(answer.status, 200u) << answer.body;
-        session_.id = answer.header("Mcp-Session-Id").value_or("");
-        ASSERT_EQ(post(session_, notification("notifications/initialized")).status, 202u);
-    }
-
     void send(std::string const& body)
     {
         if (body.contains(R"("method":"tools/call")")) // the stream that it may have is the one to resume
             cursor_.clear();
         auto client = connect();
         header_list headers{{"Content-Type", "application/json"}, {"Accept", "application/json, text/event-stream"}};
-        if (!session_.id.empty())
+        if (is_stateless_)
+            headers.emplace_back("Mcp-Protocol-Version", session_.version);
+        else if (!session_.id.empty())
             headers = headers_of(session_, headers);
-        client.send_request("POST", "/mcp", headers, body);
+        client.send_request("POST", is_stateless_ ? stateless_path : "/mcp", headers, body);
         take(std::move(client), "<");
     }
 
@@ -297,6 +299,7 @@ private:
     client_session session_;
     bool is_shared_ = false; ///< by several revisions
     bool is_started_ = false;
+    bool is_stateless_ = false;
     std::deque<open_stream> streams_;
     std::string cursor_; ///< of the newest event of the newest call's stream
     std::string first_cursor_;

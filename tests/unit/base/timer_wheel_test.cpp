@@ -74,6 +74,32 @@ TEST_F(TimerWheel, FiresInTheOrderOfTimes)
     EXPECT_EQ(fired_, (std::vector{1, 5, 63, 64, 4095, 4096, 70'000, 262'144, 300'000}));
 }
 
+TEST_F(TimerWheel, FiresThoseOfOneInstantInTheOrderOfTheirArming)
+{
+    // Each delay begins on another level of the wheel; half of the timers are armed when it is nearly over.
+    for (auto const delay : {milliseconds(0), 1ms, 63ms, 64ms, 5000ms, 300'000ms, 20'000'000ms}) {
+        fired_.clear();
+        auto const when = clock_.now() + delay;
+        std::vector<std::unique_ptr<timer>> timers;
+        std::vector<int> order;
+        auto const arm = [&](int count) {
+            for (int i = 0; i < count; ++i) {
+                order.push_back(static_cast<int>(order.size()));
+                timers.push_back(timer_of(order.back()));
+                timers.back()->at(when);
+            }
+        };
+        auto const rest = std::min(delay, std::max(1ms, delay / 50));
+        arm(4);
+        EXPECT_EQ(advance(delay - rest), delay == 0ms ? 4u : 0u);
+        arm(4);
+        timers[5]->cancel(); // from the middle
+        std::erase(order, 5);
+        advance(rest);
+        EXPECT_EQ(fired_, order) << delay;
+    }
+}
+
 TEST_F(TimerWheel, MovesATimerThatIsArmedAgain)
 {
     auto const timer = timer_of(1);

@@ -163,6 +163,35 @@ TEST_F(Follower, PrimesAndReadsWhenOpened)
     EXPECT_EQ(open(), "priming 5; read 5");
 }
 
+TEST_F(Follower, SaysWhenItHasCaughtUp)
+{
+    make(2).announce_catching_up(4);
+    open();
+    EXPECT_EQ(
+        read(page({3, 4, 5}, 5)),
+        "mark attached at 2 offset 0 sent 0 given 0 delivered 2; event 3 3; event 4 4; comment caught up; event 5 5; "
+        "flush");
+    drained();
+    woken();
+    EXPECT_EQ(read(page({6}, 6)), "event 6 6; flush");
+}
+
+TEST_F(Follower, SaysAtOnceThatNothingWasMissed)
+{
+    make(2).announce_catching_up(2);
+    open();
+    EXPECT_EQ(read(page({}, 2)), "mark attached at 2 offset 0 sent 0 given 0 delivered 2; comment caught up; flush");
+}
+
+TEST_F(Follower, HasCaughtUpAfterAGapToo)
+{
+    make(2).announce_catching_up(9);
+    open();
+    EXPECT_EQ(
+        read(page({}, 9)),
+        "mark attached at 2 offset 0 sent 0 given 0 delivered 2; gap 3-9; comment caught up; flush");
+}
+
 TEST_F(Follower, OnlyReadsWhereThereIsNoPriming)
 {
     make(0, false);

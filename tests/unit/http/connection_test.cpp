@@ -222,6 +222,54 @@ TEST_F(ConnectionTest, DropsAnAnswerNobodyWaitsFor)
     });
 }
 
+TEST_F(ConnectionTest, TellsAHandlerWhoseAnswerNobodyWaitsForAnyMore)
+{
+    hold_requests();
+    start();
+    auto peer = connect();
+    peer.send(get("/"));
+    auto const e = take_held();
+    recorder seen;
+    on_loop([&] { e->observe(seen); });
+    EXPECT_FALSE(seen.closed());
+    peer.close();
+    EXPECT_EQ(seen.wait_closed(), stream_end::peer_gone);
+    // Too late is told as well, and an answer is the last that the observer has to hear.
+    recorder late;
+    recorder never;
+    on_loop([&] { e->observe(late); });
+    EXPECT_EQ(late.wait_closed(), stream_end::peer_gone);
+    on_loop([&] {
+        e->observe(never);
+        respond_text(*e, 200, "late");
+    });
+    barrier();
+    EXPECT_FALSE(never.closed());
+}
+
+TEST_F(ConnectionTest, TellsNobodyOfTheConnectionAfterAnObservedAnswer)
+{
+    hold_requests();
+    start();
+    auto peer = connect();
+    recorder seen;
+    peer.send(get("/"));
+    auto answered = take_held();
+    on_loop([&] {
+        answered->observe(seen);
+        respond_text(*answered, 200, "right");
+    });
+    EXPECT_EQ(body_of(peer.read_response()), "right\n");
+    peer.send(get("/"));
+    auto dropped = take_held();
+    on_loop([&] { dropped->observe(seen); });
+    dropped.reset();
+    EXPECT_EQ(status_of(peer.read_response()), 500u);
+    peer.close();
+    EXPECT_TRUE(eventually([&] { return statistics().open_connections == 0; }));
+    EXPECT_FALSE(seen.closed());
+}
+
 TEST_F(ConnectionTest, IgnoresASecondAnswer)
 {
     exchange_ptr kept;

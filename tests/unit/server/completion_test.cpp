@@ -1,15 +1,6 @@
 #include "server/completion.hpp"
 
-#include "base/io_loop.hpp"
-#include "runtime/node.hpp"
-#include "server/core.hpp"
-#include "store/memory_store.hpp"
-
-#include <boost/json/parse.hpp>
-#include <gtest/gtest.h>
-
-#include <memory>
-#include <string>
+#include "unit/server/node_fixture.hpp"
 
 namespace belay::detail {
 
@@ -30,29 +21,10 @@ TEST(OneOf, OffersWhatBeginsAsTyped)
     EXPECT_TRUE(offer("redder", {}).empty());
 }
 
-class Completion : public testing::Test {
+class Completion : public OnNode {
 protected:
-    base::manual_clock clock_;
-    base::io_loop loop_{clock_};
-    base::seeded_random random_{1};
-    store::memory_store store_{{}, 1};
-    observe::metrics metrics_;
-    std::vector<std::string> logged_;
-    runtime::node node_{
-        {},
-        store_,
-        random_,
-        metrics_,
-        base::logger(
-            base::log_level::warning, [this](base::log_level, std::string_view text) { logged_.emplace_back(text); })};
-    server server_{"s", "1"};
-    std::shared_ptr<runtime::session_use> use_;
-
     Completion()
     {
-        node_.open({}, loop_, [&](result<runtime::session_use> use) {
-            use_ = std::make_shared<runtime::session_use>(std::move(*use));
-        });
         server_.prompt("paint", [](colour_args args) { return args.colour; })
             .complete("colour", {"red", "reed", "blue"})
             .complete("shade", [](std::string_view typed, json::object const& others) -> std::vector<std::string> {
@@ -68,10 +40,8 @@ protected:
 
     json::value complete(std::string const& params)
     {
-        auto const request
-            = json::parse(R"({"jsonrpc":"2.0","id":1,"method":"completion/complete","params":)" + params + "}");
-        auto const message = protocol::read_message(request);
-        auto const outcome = server_.core()->handle({node_, use_->session(), protocol::newest_revision, *message});
+        auto const outcome
+            = handle(R"({"jsonrpc":"2.0","id":1,"method":"completion/complete","params":)" + params + "}");
         auto const* const instant = std::get_if<runtime::instant_answer>(&outcome);
         return instant ? json::parse(instant->response) : json::value();
     }

@@ -1,18 +1,11 @@
 #include "server/core.hpp"
 
-#include "base/io_loop.hpp"
 #include "protocol/names.hpp"
-#include "runtime/node.hpp"
-#include "store/memory_store.hpp"
+#include "unit/server/node_fixture.hpp"
 
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
-#include <gtest/gtest.h>
 
 #include <future>
-#include <memory>
-#include <string>
-#include <vector>
 
 namespace belay {
 
@@ -96,7 +89,7 @@ TEST(Server, IntroducesItself)
     server server("my \"server\"", "1.2");
     server.instructions("be kind");
     EXPECT_EQ(
-        json::parse(server.core()->initialize_result(revision::r2025_06_18)),
+        json::parse(server.core()->initialize_result(revision::r2025_06_18, runtime::session_mode::kept)),
         (json::value{
             {"protocolVersion", "2025-06-18"},
             {"capabilities", {{"logging", json::object()}, {"tools", {{"listChanged", true}}}}},
@@ -106,9 +99,10 @@ TEST(Server, IntroducesItself)
 
 TEST(Server, HasNoInstructionsUnlessGiven)
 {
-    EXPECT_FALSE(json::parse(server("s", "1").core()->initialize_result(revision::r2025_11_25))
-                     .as_object()
-                     .contains("instructions"));
+    EXPECT_FALSE(
+        json::parse(server("s", "1").core()->initialize_result(revision::r2025_11_25, runtime::session_mode::kept))
+            .as_object()
+            .contains("instructions"));
 }
 
 // --- dispatch, on a node with a memory store
@@ -142,31 +136,8 @@ struct forecast {
 };
 BOOST_DESCRIBE_STRUCT(forecast, (), (degrees))
 
-class Dispatch : public testing::Test {
+class Dispatch : public OnNode {
 protected:
-    base::manual_clock clock_;
-    base::io_loop loop_{clock_};
-    base::seeded_random random_{1};
-    store::memory_store store_{{}, 1};
-    observe::metrics metrics_;
-    std::vector<std::string> logged_;
-    runtime::node node_{
-        {},
-        store_,
-        random_,
-        metrics_,
-        base::logger(
-            base::log_level::warning, [this](base::log_level, std::string_view text) { logged_.emplace_back(text); })};
-    server server_{"s", "1"};
-    std::shared_ptr<runtime::session_use> use_;
-    json::value request_;
-
-    Dispatch()
-    {
-        node_.open({}, loop_, [&](result<runtime::session_use> use) {
-            use_ = std::make_shared<runtime::session_use>(std::move(*use));
-        });
-    }
     ~Dispatch() override
     {
         // A call that is left over holds its loop's timers.
@@ -185,13 +156,6 @@ protected:
     {
         clock_.advance(by);
         run();
-    }
-    runtime::outcome handle(std::string const& text, revision revision = protocol::newest_revision)
-    {
-        request_ = json::parse(text);
-        auto const message = protocol::read_message(request_);
-        EXPECT_TRUE(message);
-        return server_.core()->handle({node_, use_->session(), revision, *message});
     }
     runtime::outcome
     call(std::string const& tool, std::string const& arguments, revision revision = protocol::newest_revision)

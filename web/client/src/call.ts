@@ -55,6 +55,7 @@ export class TrackedCall implements Call {
   #error: CallError | undefined;
   #endedAt: number | undefined;
   #version = 0;
+  #isErased = false;
   #dropped = 0;
   /** Lines since the last full page. */
   #page: LogLine[] = [];
@@ -232,6 +233,7 @@ export class TrackedCall implements Call {
 
   /** One write holds the position and what was handled up to it, so that none is ever ahead of the other. */
   save(): void {
+    if (this.#isErased) return;
     const stored: StoredCall = {
       tool: this.tool,
       arguments: this.args,
@@ -257,6 +259,7 @@ export class TrackedCall implements Call {
 
   /** Nothing of it stays in the storage. */
   erase(): void {
+    this.#isErased = true;
     for (let page = this.#pages[0]; page < this.#pages[1]; ++page) this.shelf.put(pageKey(this.id, page), undefined);
     this.shelf.put(resultKey(this.id), undefined);
     this.shelf.put(key(this.id), undefined);

@@ -23,6 +23,7 @@ import type { TrackedCall } from './call.js';
 import { Position } from './position.js';
 import type { StoredSession } from './state.js';
 import { CallError, type CallProgress, type WireEvent } from './types.js';
+import { soon } from './turn.js';
 import { Connection, TAG_HEADER, Wire, type Answer } from './wire.js';
 
 /** What the server may do for a call beyond the specification: run it once, however often it is sent. */
@@ -118,6 +119,8 @@ export class ResumableTransport implements Transport {
   readonly #alarms = new Set<Alarm>();
   readonly #troubled = new Set<object>();
   readonly #replaying = new Set<Connection>();
+  readonly #unsaved = new Set<Stream>();
+  #isSaving = false;
   #recovered = 0;
   #lastId = 0;
   #initialize: InitializeResult | undefined;
@@ -166,6 +169,7 @@ export class ResumableTransport implements Transport {
     if (this.#isClosed) return;
     this.#isClosed = true;
     for (const alarm of this.#alarms) alarm.ring();
+    this.#saveAll();
     await this.#inner.close();
     this.onclose?.();
   }
@@ -538,7 +542,7 @@ export class ResumableTransport implements Transport {
     if (!question) return;
     this.#questions.delete(id);
     for (const event of question.events) question.stream?.position().done(event);
-    question.stream?.save();
+    if (question.stream) this.#save(question.stream);
   }
 
   /** The call that asked, for whoever answers. */
@@ -571,8 +575,28 @@ export class ResumableTransport implements Transport {
       this.#current = undefined;
       // Nobody took it: an event without a message. It says where the stream is.
       if (stream.position().arrive(id)) stream.position().done(id);
-      stream.save();
+      this.#save(stream);
     });
+  }
+
+  /**
+   * At once; then once for all the events that come together with it. A page that ends before that has neither them nor
+   * their ids in its storage, and gets them again.
+   */
+  #save(stream: Stream): void {
+    if (this.#isSaving) {
+      this.#unsaved.add(stream);
+      return;
+    }
+    this.#isSaving = true;
+    soon(() => this.#saveAll());
+    stream.save();
+  }
+  #saveAll(): void {
+    this.#isSaving = false;
+    const streams = [...this.#unsaved];
+    this.#unsaved.clear();
+    for (const stream of streams) stream.save();
   }
 
   #receive(message: JSONRPCMessage): void {
@@ -590,11 +614,11 @@ export class ResumableTransport implements Transport {
       replayed: isReplayed || undefined,
       message,
     });
-    if (event && !event.stream.position().arrive(event.id)) return event.stream.save();
+    if (event && !event.stream.position().arrive(event.id)) return this.#save(event.stream);
     const isDone = this.#dispatch(message, stream, event?.id, isReplayed && (stream?.wasAway ?? false));
     if (!event) return;
     if (isDone) event.stream.position().done(event.id);
-    event.stream.save();
+    this.#save(event.stream);
   }
 
   #streamOf(message: JSONRPCMessage): Stream | undefined {
@@ -622,7 +646,8 @@ export class ResumableTransport implements Transport {
       return false;
     }
     if (!isJSONRPCNotification(message)) return true;
-    if (wasMissed) ++this.#recovered;
+    // Progress is a state, not a message: of what was missed of it, the last one says it all.
+    if (wasMissed && message.method !== 'notifications/progress') ++this.#recovered;
     this.#notify(message, stream, wasMissed);
     return true;
   }

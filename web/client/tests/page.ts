@@ -44,6 +44,8 @@ export class Page {
   readonly states: string[] = [];
   readonly requests: { method: string; headers: Headers; body: string | undefined }[] = [];
   readonly #death = new AbortController();
+  /** Where requests go, whatever address the client was given: a server that comes back has another port. */
+  route: (url: URL) => URL = url => url;
   #isOffline = false;
   #connections = new Set<AbortController>();
 
@@ -88,7 +90,7 @@ export class Page {
     });
     const signals = [connection.signal, this.#death.signal];
     if (init.signal) signals.push(init.signal);
-    return fetch(input, { ...init, signal: AbortSignal.any(signals) });
+    return fetch(this.route(new URL(input)), { ...init, signal: AbortSignal.any(signals) });
   }
 }
 

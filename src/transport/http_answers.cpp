@@ -1,0 +1,348 @@
+#include "transport/http_answers.hpp"
+
+#include "http/sse.hpp"
+#include "protocol/names.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace belay::transport {
+
+namespace code = protocol::code;
+
+namespace {
+
+// In seconds: how long a refused newcomer waits before trying again.
+constexpr std::string_view retry_soon = "1";
+
+bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept
+{
+    auto const lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+    return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+std::string_view trim(std::string_view text) noexcept
+{
+    auto const first = text.find_first_not_of(" \t");
+    if (first == std::string_view::npos)
+        return {};
+    return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+bool is_json(std::optional<std::string_view> content_type) noexcept
+{
+    return content_type && equal_ignoring_case(trim(content_type->substr(0, content_type->find(';'))), json_type);
+}
+
+std::string refuse_key(std::string_view id)
+{
+    return protocol::error_response(
+        id, {code::invalid_params, "A call with an idempotency key cannot be part of a batch", {}});
+}
+
+/// Collects the answers of a batch, in the order of its requests.
+class batch_answers {
+public:
+    batch_answers(std::size_t count, std::move_only_function<void(std::string)> done)
+        : answers_(count), open_(count), done_(std::move(done))
+    {
+    }
+    void put(std::size_t place, std::string answer)
+    {
+        answers_[place] = std::move(answer);
+        if (--open_ > 0)
+            return;
+        std::string body = "[";
+        for (auto const& each : answers_) {
+            if (body.size() > 1)
+                body += ',';
+            body += each;
+        }
+        body += ']';
+        std::exchange(done_, nullptr)(std::move(body));
+    }
+
+private:
+    std::vector<std::string> answers_;
+    std::size_t open_;
+    std::move_only_function<void(std::string)> done_;
+};
+
+}
+
+bool accepts(std::optional<std::string_view> accept, std::string_view type) noexcept
+{
+    if (!accept)
+        return true;
+    auto const family = type.substr(0, type.find('/'));
+    for (auto rest = *accept; !rest.empty();) {
+        auto const comma = std::min(rest.find(','), rest.size());
+        auto range = rest.substr(0, comma);
+        range = trim(range.substr(0, range.find(';')));
+        if (range == "*/*" || equal_ignoring_case(range, type)
+            || (range.ends_with("/*") && equal_ignoring_case(range.substr(0, range.size() - 2), family)))
+            return true;
+        rest.remove_prefix(std::min(comma + 1, rest.size()));
+    }
+    return false;
+}
+
+// --- refusing
+
+void refuse(
+    http::exchange& exchange, unsigned status, protocol::rpc_error const& error, std::vector<http::field> fields)
+{
+    exchange.respond({status, json_type, std::move(fields)}, protocol::error_response("null", error));
+}
+
+void refuse_unknown_session(http::exchange& exchange)
+{
+    refuse(exchange, 404, {code::session_not_found, "Session not found", {}});
+}
+
+void refuse_begin(http::exchange& exchange, std::error_code why)
+{
+    if (why == errc::not_found)
+        return refuse_unknown_session(exchange);
+    if (why == errc::conflict)
+        return refuse(
+            exchange, 400, {code::invalid_request, "Invalid Request: a call with this id is still running", {}});
+    if (why == errc::too_many_streams)
+        return refuse(
+            exchange, 429,
+            {code::server_error, "Too many calls or connections in this session; finish or resume some first", {}},
+            {{"Retry-After", retry_soon}});
+    refuse(
+        exchange, 503, {code::server_error, "The server cannot take this now: " + why.message(), {}},
+        {{"Retry-After", retry_soon}});
+}
+
+bool check_version(http::exchange& exchange)
+{
+    auto const version = exchange.request().header(protocol::header::version);
+    if (!version || protocol::parse_revision(*version))
+        return true;
+    refuse(
+        exchange, 400,
+        {code::server_error,
+         "Bad Request: Unsupported protocol version (supported versions: "
+             + std::string(protocol::supported_revisions()) + ")",
+         {}});
+    return false;
+}
+
+// --- reading
+
+std::shared_ptr<posted> read_post(http::exchange& exchange, std::size_t batch_max)
+{
+    auto const& request = exchange.request();
+    auto const refused = [&](unsigned status, protocol::rpc_error const& error) -> std::shared_ptr<posted> {
+        refuse(exchange, status, error);
+        return nullptr;
+    };
+    if (!is_json(request.header("Content-Type")))
+        return refused(415, {code::server_error, "Unsupported Media Type: Content-Type must be application/json", {}});
+    auto body = std::make_shared<posted>();
+    auto value = protocol::parse_json(request.body(), &body->arena);
+    if (!value)
+        return refused(400, value.error());
+    body->value = std::move(*value);
+    auto const* const batch = body->value.if_array();
+    if (!batch) {
+        auto message = protocol::read_message(body->value);
+        if (!message)
+            return refused(400, message.error());
+        body->message = std::move(*message);
+        return body;
+    }
+    if (batch->empty() || batch->size() > batch_max)
+        return refused(
+            400,
+            {code::invalid_request,
+             "Invalid Request: a batch has 1 to " + std::to_string(batch_max) + " messages",
+             {}});
+    for (auto const& each : *batch) {
+        auto read = protocol::read_message(each);
+        if (!read)
+            return refused(400, read.error());
+        if (read->method == protocol::method::initialize)
+            return refused(400, {code::invalid_request, "Invalid Request: initialize must not be part of a batch", {}});
+        body->batch.push_back(std::move(*read));
+    }
+    return body;
+}
+
+bool check_batch(http::exchange& exchange, protocol::revision revision)
+{
+    if (protocol::takes_batches(revision))
+        return true;
+    refuse(exchange, 400, {code::invalid_request, "Invalid Request: send one message per POST, not a batch", {}});
+    return false;
+}
+
+std::optional<protocol::trace_context> trace_of(http::exchange& exchange, protocol::message const& message)
+{
+    auto const& request = exchange.request();
+    // Two parents are no parent.
+    auto parent = request.header(protocol::header::traceparent);
+    if (parent && request.header_count(protocol::header::traceparent) > 1)
+        parent.reset();
+    auto const state = parent ? request.header(protocol::header::tracestate) : std::nullopt;
+    auto trace = protocol::trace_context_of(message.params, parent, state);
+    if (trace && exchange.takes_notes())
+        exchange.note("trace", trace->trace_id);
+    return trace;
+}
+
+runtime::caller caller_of(http::request const& request) noexcept
+{
+    return request.header("Origin") ? runtime::caller::browser : runtime::caller::direct;
+}
+
+// --- answering
+
+void respond_event(http::exchange& exchange, std::string_view response, std::vector<http::field> fields)
+{
+    std::string body;
+    http::append_event(body, {"message", {}, {}, response});
+    fields.push_back({"Cache-Control", "no-cache, no-transform"});
+    exchange.respond({200, sse_type, std::move(fields)}, body);
+}
+
+sse_sink::sse_sink(exchange_ptr exchange, std::weak_ptr<runtime::sink_writer> writer)
+    : exchange_(std::move(exchange)), writer_(std::move(writer))
+{
+}
+
+void sse_sink::begin()
+{
+    exchange_->begin_stream(
+        {200, sse_type, {{"Cache-Control", "no-cache, no-transform"}, {"X-Accel-Buffering", "no"}}}, *this);
+    // The exchange knows the observer by reference; this keeps it alive until one of the ends.
+    self_ = shared_from_this();
+}
+
+void sse_sink::write_priming(std::string_view id, std::chrono::milliseconds retry, runtime::priming_style style)
+{
+    auto const retry_ms = static_cast<std::uint32_t>(retry.count());
+    if (style == runtime::priming_style::empty)
+        http::append_event(exchange_->out(), {{}, id, retry_ms, ""});
+    else
+        http::append_event(exchange_->out(), {"belay", id, retry_ms, "{}"});
+}
+
+void sse_sink::write_event(std::string_view id, std::string_view message)
+{
+    std::optional<std::string_view> const named = id.empty() ? std::nullopt : std::optional(id);
+    http::append_event(exchange_->out(), {"message", named, {}, message});
+}
+
+void sse_sink::write_id(std::string_view id, runtime::priming_style style)
+{
+    if (style == runtime::priming_style::empty)
+        http::append_event(exchange_->out(), {{}, id, {}, ""});
+    else if (style == runtime::priming_style::typed)
+        http::append_event(exchange_->out(), {"belay", id, {}, "{}"});
+}
+
+void sse_sink::write_comment(std::string_view text)
+{
+    http::append_comment(exchange_->out(), text);
+}
+
+void sse_sink::write_retry(std::chrono::milliseconds retry)
+{
+    http::append_retry(exchange_->out(), static_cast<std::uint32_t>(retry.count()));
+}
+
+bool sse_sink::flush()
+{
+    written_ += exchange_->out().size();
+    return exchange_->flush();
+}
+
+void sse_sink::end()
+{
+    auto const keep = std::exchange(self_, nullptr);
+    exchange_->end_stream();
+}
+
+void sse_sink::abort()
+{
+    auto const keep = std::exchange(self_, nullptr);
+    exchange_->abort();
+}
+
+void sse_sink::on_drained()
+{
+    if (auto const writer = writer_.lock())
+        writer->drained();
+}
+
+void sse_sink::on_closed(http::stream_end)
+{
+    auto const keep = std::exchange(self_, nullptr);
+    if (auto const writer = writer_.lock())
+        writer->peer_gone();
+}
+
+void hold_batch(
+    batch_context const& context, exchange_ptr const& exchange, posted const& body,
+    std::function<void(std::shared_ptr<runtime::call> const&)> const& begun,
+    std::move_only_function<void(std::string)> done)
+{
+    auto& loop = exchange->loop();
+    auto const who = caller_of(exchange->request());
+    auto const answers = std::make_shared<batch_answers>(body.batch.size(), std::move(done));
+    for (std::size_t i = 0; i < body.batch.size(); ++i) {
+        auto const& message = body.batch[i];
+        auto const trace = trace_of(*exchange, message);
+        auto outcome = context.service.handle(
+            {context.node, context.session, context.revision, message, trace ? &*trace : nullptr});
+        if (auto* const instant = std::get_if<runtime::instant_answer>(&outcome)) {
+            answers->put(i, std::move(instant->response));
+        } else if (auto* const deferred = std::get_if<runtime::deferred_answer>(&outcome)) {
+            deferred->run([answers, i](std::string response) { answers->put(i, std::move(response)); });
+        } else {
+            auto& start = std::get<runtime::start_call>(outcome);
+            if (start.once) {
+                answers->put(i, refuse_key(message.id));
+                continue;
+            }
+            auto const call = context.node.begin_held_call(
+                context.session, loop, {message.id, context.revision, start.traits, who, {}, trace},
+                [answers, i](std::string response) { answers->put(i, std::move(response)); });
+            if (call) {
+                begun(*call);
+                start.run(*call);
+            } else {
+                answers->put(
+                    i,
+                    protocol::error_response(
+                        message.id,
+                        {code::server_error, "The server cannot take this now: " + call.error().message(), {}}));
+            }
+        }
+    }
+}
+
+void run_batch(
+    batch_context const& context, std::shared_ptr<runtime::call> const& batch, posted const& body,
+    protocol::trace_context const* trace)
+{
+    batch->expect_answers(body.batch.size());
+    for (auto const& message : body.batch) {
+        auto outcome = context.service.handle({context.node, context.session, context.revision, message, trace});
+        if (auto* const instant = std::get_if<runtime::instant_answer>(&outcome))
+            batch->answer_member(message.id, std::move(instant->response));
+        else if (auto* const deferred = std::get_if<runtime::deferred_answer>(&outcome))
+            deferred->run(
+                [batch, id = message.id](std::string response) { batch->answer_member(id, std::move(response)); });
+        else if (auto& start = std::get<runtime::start_call>(outcome); start.once)
+            batch->answer_member(message.id, refuse_key(message.id));
+        else
+            start.run(context.node.begin_member(batch, message.id, start.traits));
+    }
+}
+
+}

@@ -1,0 +1,204 @@
+#include "transport/stateless_http.hpp"
+
+#include "protocol/names.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace belay::transport {
+
+namespace code = protocol::code;
+
+namespace {
+
+/// How to answer; nothing if the client accepts no form that there is.
+std::optional<answer_form> form_for(http::request const& request, answer_form wanted)
+{
+    auto const accept = request.header("Accept");
+    bool const takes_json = accepts(accept, json_type);
+    bool const takes_sse = accepts(accept, sse_type);
+    if (takes_json && takes_sse)
+        return wanted;
+    if (takes_json && wanted != answer_form::sse)
+        return answer_form::json;
+    if (takes_sse && wanted != answer_form::json)
+        return answer_form::sse;
+    return std::nullopt;
+}
+
+/// Without the field and without a session there is no telling; the specification says which to take.
+protocol::revision revision_of(http::request const& request)
+{
+    auto const version = request.header(protocol::header::version);
+    auto const known = version ? protocol::parse_revision(*version) : std::nullopt;
+    return known.value_or(protocol::revision::r2025_03_26);
+}
+
+void answer(http::exchange& exchange, answer_form form, std::string_view response)
+{
+    if (form == answer_form::sse)
+        respond_event(exchange, response);
+    else
+        exchange.respond({200, json_type, {}}, response);
+}
+
+/// A whole answer that calls still have to give. If the caller leaves before, they are cancelled.
+class held_response final : public http::stream_observer, public std::enable_shared_from_this<held_response> {
+public:
+    explicit held_response(exchange_ptr exchange) : exchange_(std::move(exchange)) {}
+
+    void begin()
+    {
+        if (is_given_)
+            return;
+        self_ = shared_from_this();
+        exchange_->observe(*this);
+    }
+    void add(std::shared_ptr<runtime::call> const& call) { calls_.push_back(call); }
+    void give(std::string_view response)
+    {
+        auto const keep = std::exchange(self_, nullptr);
+        is_given_ = true;
+        exchange_->respond({200, json_type, {}}, response);
+    }
+
+    void on_drained() override {}
+    void on_closed(http::stream_end) override
+    {
+        auto const keep = std::exchange(self_, nullptr);
+        for (auto const& each : std::exchange(calls_, {}))
+            if (auto const call = each.lock())
+                call->end(protocol::end_reason::cancelled);
+    }
+
+private:
+    exchange_ptr exchange_;
+    std::vector<std::weak_ptr<runtime::call>> calls_;
+    std::shared_ptr<held_response> self_; // while it is observing
+    bool is_given_ = false;
+};
+
+std::shared_ptr<runtime::live_session> const no_session;
+
+}
+
+stateless_http::stateless_http(runtime::node& node, runtime::service& service, stateless_http_settings settings)
+    : node_(node), service_(service), settings_(settings)
+{
+}
+
+void stateless_http::handle(exchange_ptr exchange)
+{
+    auto const& request = exchange->request();
+    if (request.method() != http::method::post)
+        return refuse(
+            *exchange, 405, {code::server_error, "Method not allowed: without sessions there is nothing but POST.", {}},
+            {{"Allow", stateless_methods}});
+    auto const form = form_for(request, settings_.answer);
+    if (!form)
+        return refuse(
+            *exchange, 406,
+            {code::server_error,
+             "Not Acceptable: Client must accept application/json, text/event-stream, or both",
+             {}});
+    auto const body = read_post(*exchange, settings_.batch_max);
+    if (!body)
+        return;
+    bool const is_first = body->message.method == protocol::method::initialize;
+    if (!is_first && !check_version(*exchange))
+        return;
+    if (!body->is_batch())
+        return dispatch(std::move(exchange), *form, body->message);
+    if (check_batch(*exchange, revision_of(request)))
+        dispatch_batch(std::move(exchange), *form, *body);
+}
+
+void stateless_http::dispatch(exchange_ptr exchange, answer_form form, protocol::message const& message)
+{
+    auto trace = trace_of(*exchange, message);
+    // Notifications and answers are about something that was before, of which nothing is known here.
+    if (message.kind != protocol::message_kind::request)
+        return exchange->respond({202, {}, {}}, {});
+    if (message.method == protocol::method::initialize) {
+        auto const revision = protocol::negotiate(message);
+        return answer(
+            *exchange, form,
+            revision ? protocol::result_response(
+                           message.id, service_.initialize_result(*revision, runtime::session_mode::none))
+                     : protocol::error_response(message.id, revision.error()));
+    }
+    auto const revision = revision_of(exchange->request());
+    auto outcome = service_.handle({node_, no_session, revision, message, trace ? &*trace : nullptr});
+    if (auto* const instant = std::get_if<runtime::instant_answer>(&outcome))
+        return answer(*exchange, form, instant->response);
+    if (auto* const deferred = std::get_if<runtime::deferred_answer>(&outcome))
+        return deferred->run([exchange, form](std::string response) { answer(*exchange, form, response); });
+    auto& start = std::get<runtime::start_call>(outcome);
+    if (start.once)
+        return answer(
+            *exchange, form,
+            protocol::error_response(
+                message.id, {code::invalid_params, "This endpoint keeps no sessions, and no outcome per key", {}}));
+    runtime::call_request request{message.id, revision, start.traits, caller_of(exchange->request()), {}, trace};
+    run_call(std::move(exchange), form, std::move(request), std::move(start));
+}
+
+void stateless_http::run_call(
+    exchange_ptr exchange, answer_form form, runtime::call_request request, runtime::start_call start)
+{
+    auto& loop = exchange->loop();
+    if (form == answer_form::json) {
+        auto const held = std::make_shared<held_response>(exchange);
+        auto const call = node_.begin_held_call(
+            no_session, loop, std::move(request), [held](std::string response) { held->give(response); });
+        if (!call)
+            return refuse_begin(*exchange, call.error());
+        held->add(*call);
+        start.run(*call);
+        return held->begin();
+    }
+    auto const begun = node_.begin_direct_call(loop, std::move(request));
+    if (!begun)
+        return refuse_begin(*exchange, begun.error());
+    // As with a stream: the tool runs to its first wait before anything is written.
+    auto const sink = std::make_shared<sse_sink>(std::move(exchange), begun->output);
+    sink->begin();
+    begun->output->attach(sink, begun->call);
+    start.run(begun->call);
+    begun->output->start();
+}
+
+void stateless_http::dispatch_batch(exchange_ptr exchange, answer_form form, posted& body)
+{
+    bool is_instant = form != answer_form::sse;
+    std::string ids;
+    std::erase_if(body.batch, [](auto const& each) { return each.kind != protocol::message_kind::request; });
+    if (body.batch.empty())
+        return exchange->respond({202, {}, {}}, {});
+    for (auto const& each : body.batch) {
+        is_instant = is_instant && service_.is_instant(each);
+        ids += (ids.empty() ? "" : "\n") + each.id;
+    }
+    auto& loop = exchange->loop();
+    auto const revision = revision_of(exchange->request());
+    batch_context const context{node_, service_, no_session, revision};
+    if (is_instant || form == answer_form::json) {
+        auto const held = std::make_shared<held_response>(exchange);
+        hold_batch(
+            context, exchange, body, [&](std::shared_ptr<runtime::call> const& call) { held->add(call); },
+            [held](std::string all) { held->give(all); });
+        return held->begin();
+    }
+    auto trace = trace_of(*exchange, body.batch.front());
+    auto const begun
+        = node_.begin_direct_call(loop, {std::move(ids), revision, {}, caller_of(exchange->request()), {}, trace});
+    if (!begun)
+        return refuse_begin(*exchange, begun.error());
+    auto const sink = std::make_shared<sse_sink>(std::move(exchange), begun->output);
+    sink->begin();
+    begun->output->attach(sink, begun->call);
+    run_batch(context, begun->call, body, trace ? &*trace : nullptr);
+    begun->output->start();
+}
+
+}
