@@ -1,5 +1,5 @@
 import { useMcpClient } from 'belay-react';
-import { useCallback, useEffect, useState } from 'react';
+import { useCallback, useEffect, useState, useSyncExternalStore } from 'react';
 import { Browse, type Selection } from './browse';
 import { Calls } from './calls';
 import { useCatalog, type Catalog } from './catalog';
@@ -32,6 +32,7 @@ export function App({ questions, timeline }: { questions: Questions; timeline: T
   const [selection, setSelection] = usePersisted<Selection>('selection', () => ({ section: 'tools' }));
   const [search, setSearch] = useState('');
   const [view, setView] = usePersisted<View>('view', () => (innerWidth < PHONE ? 'browse' : 'work'));
+  const asked = useSyncExternalStore(questions.subscribe, questions.all);
   useEffect(() => timeline.follow(client), [timeline, client]);
 
   const select = (next: Selection) => {
@@ -52,6 +53,7 @@ export function App({ questions, timeline }: { questions: Questions; timeline: T
           {VIEWS.map(({ id, name }) => (
             <button key={id} type="button" aria-pressed={view === id} onClick={() => setView(id)}>
               {name}
+              {id === 'work' && asked.length > 0 && <span className="views-mark" title="A call waits for you" />}
             </button>
           ))}
         </div>

@@ -106,6 +106,8 @@ export function Text({ text }: { text: string }) {
 
 export function CopyButton({ text }: { text: string | (() => string) }) {
   const [copied, setCopied] = useState(false);
+  // There is none on pages without TLS.
+  if (!navigator.clipboard) return null;
   const copy = async () => {
     await navigator.clipboard.writeText(typeof text === 'string' ? text : text());
     setCopied(true);

@@ -19,8 +19,13 @@ export function Panel({ title, subtitle, text, tags, onClose, children }: Props)
     if (document.activeElement && document.activeElement !== document.body)
       heading.current?.focus({ preventScroll: true });
   }, []);
+  const close = () => {
+    const picked = document.querySelector<HTMLElement>('.entry [aria-current]');
+    onClose();
+    picked?.focus();
+  };
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === 'Escape') onClose();
+    if (event.key === 'Escape') close();
   };
   return (
     <section className="panel" aria-label={title} onKeyDown={onKeyDown}>
@@ -35,7 +40,7 @@ export function Panel({ title, subtitle, text, tags, onClose, children }: Props)
           </span>
         ))}
         <span className="spring" />
-        <button type="button" className="icon-button" onClick={onClose} aria-label="Close" title="Close (Esc)">
+        <button type="button" className="icon-button" onClick={close} aria-label="Close" title="Close (Esc)">
           <RemoveIcon />
         </button>
       </div>

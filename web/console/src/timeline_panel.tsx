@@ -102,6 +102,7 @@ const Row = memo(function Row({ entry, isOpen, onToggle }: RowProps) {
       <button
         type="button"
         className={`wire-row ${entry.kind}`}
+        tabIndex={-1}
         aria-expanded={isOpen}
         onClick={() => onToggle(isOpen ? undefined : entry.key)}
       >
