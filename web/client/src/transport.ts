@@ -80,6 +80,8 @@ interface Exchange extends Stream {
   readonly origin: RequestId | undefined;
   readonly wantsProgress: boolean;
   readonly isRepeatable: boolean;
+  /** What it is read from, or was last. */
+  connection: Connection | undefined;
   isSettled: boolean;
   isCancelled: boolean;
 }
@@ -126,6 +128,8 @@ export class ResumableTransport implements Transport {
   #initialize: InitializeResult | undefined;
   #standaloneStream: Stream | undefined;
   #isReady = false;
+  #becomeReady!: () => void;
+  readonly #ready = new Promise<void>(resolve => (this.#becomeReady = resolve));
   #isClosed = false;
   /** The event that is being handed out, and the stream it is on. */
   #current: { stream: Stream; id: string } | undefined;
@@ -226,6 +230,7 @@ export class ResumableTransport implements Transport {
         this.host.begun({ id, serverUrl: this.options.url.href, initialize: this.#initialize });
     }
     this.#isReady = true;
+    this.#becomeReady();
     if (id) this.#openStandalone(this.options.session !== undefined);
     else this.host.healthy();
   }
@@ -249,13 +254,16 @@ export class ResumableTransport implements Transport {
     return `${this.options.idPrefix}-${++this.#lastId}`;
   }
 
-  /** Sends a call that nobody in the official client waits for. */
+  /** Sends a call that nobody in the official client waits for, as soon as there is a session. */
   begin(call: TrackedCall): void {
-    void this.#run(this.#callExchange(call));
+    void this.#ready.then(() => {
+      if (call.isRunning) void this.#run(this.#callExchange(call));
+    });
   }
 
   /** Goes on with a call of an earlier page load. */
   resume(call: TrackedCall): void {
+    call.position.rewind();
     const exchange = this.#callExchange(call);
     exchange.wasAway = true;
     if (!call.position.received && !exchange.isRepeatable) this.#lose(exchange, UNKNOWN_OUTCOME);
@@ -265,6 +273,7 @@ export class ResumableTransport implements Transport {
   async cancel(call: TrackedCall, reason: string | undefined): Promise<void> {
     const exchange = this.#exchanges.get(call.id);
     if (exchange) await this.#cancel(exchange, reason);
+    else call.fail(new CallError('cancelled', 'Cancelled before it was sent.'));
   }
 
   #callExchange(call: TrackedCall): Exchange {
@@ -301,6 +310,7 @@ export class ResumableTransport implements Transport {
       save: () => call?.save(),
       alarm: new Alarm(),
       wasAway: false,
+      connection: undefined,
       isSettled: false,
       isCancelled: false,
     };
@@ -316,7 +326,9 @@ export class ResumableTransport implements Transport {
     for (let attempt = 0; !exchange.isSettled && !this.#isClosed; ) {
       const cursor = exchange.position().received;
       if (cursor === undefined && wasSent && !exchange.isRepeatable) return this.#lose(exchange, UNKNOWN_OUTCOME);
+      if (cursor === undefined && exchange.isCancelled) return this.#settleCancelled(exchange);
       const connection = new Connection(cursor);
+      exchange.connection = connection;
       wasSent = true;
       const answer =
         cursor === undefined
@@ -560,7 +572,7 @@ export class ResumableTransport implements Transport {
     });
     // The specification lets a server say nothing more. One that does say how it ended says it soon.
     await new Promise(resolve => setTimeout(resolve, CANCEL_GRACE));
-    this.#settle(exchange, { jsonrpc: '2.0', id: exchange.name, error: { code: -32800, message: 'Cancelled.' } });
+    this.#settleCancelled(exchange);
   }
 
   // --- in
@@ -690,6 +702,13 @@ export class ResumableTransport implements Transport {
     if (exchange.origin === undefined) return;
     this.#origins.delete(exchange.origin);
     this.onmessage?.({ ...response, id: exchange.origin } as JSONRPCResponse);
+  }
+
+  /** The server said nothing more about it. */
+  #settleCancelled(exchange: Exchange): void {
+    if (exchange.isSettled) return;
+    this.#settle(exchange, { jsonrpc: '2.0', id: exchange.name, error: { code: -32800, message: 'Cancelled.' } });
+    exchange.connection?.abort.abort();
   }
 
   #fail(exchange: Exchange, refusal: Extract<Answer, { kind: 'refused' }>): void {

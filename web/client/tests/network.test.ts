@@ -142,3 +142,18 @@ test('a silent connection is opened anew', async () => {
   const resumed = page.requests.filter(({ method, headers }) => method === 'GET' && headers.has('last-event-id'));
   expect(resumed.length).toBeGreaterThan(2);
 });
+
+test('a session that is gone before it was used is begun again', async () => {
+  const server = await startServer();
+  const page = openPage(server);
+  let refusals = 0;
+  const route = page.route;
+  page.route = url => {
+    // What a server with very short sessions answers: its initialize is good, and the next request finds nothing.
+    const isSecond = page.requests.at(-1)?.body?.includes('notifications/initialized') && refusals++ === 0;
+    return isSecond ? new URL('/nothing/here', server.url) : route(url);
+  };
+  await page.client.start();
+  expect(refusals).toBe(2);
+  expect(page.client.status).toMatchObject({ state: 'connected' });
+});

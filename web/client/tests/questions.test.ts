@@ -70,6 +70,20 @@ for (const [scenario, tool, args, option, answer, expected] of [
   });
 }
 
+test('a question is asked again of a client that was closed and comes back', async () => {
+  const server = await startServer();
+  const questions = asked<unknown, never>();
+  const page = openPage(server, new Tab(), { elicitation: questions.handler });
+  await page.client.start();
+  const call = page.client.callTool('elicitInputs', {});
+  await until(questions, () => questions.questions.length === 1);
+  await page.client.close();
+  await page.client.reconnect();
+  await until(questions, () => questions.questions.length === 2);
+  questions.questions[1]!.answer({ action: 'decline' } as never);
+  expect(textOf(await call.result)!.toLowerCase()).toContain('declin');
+});
+
 test('a cancelled call takes its question back', async () => {
   const server = await startServer();
   const questions = asked<unknown, never>();

@@ -112,6 +112,33 @@ test('a call without a connection says so', async () => {
   await expect(client.callTool('echo').result).rejects.toMatchObject({ state: 'lost', message: expect.stringContaining('Connect first') });
 });
 
+test('a call may be made while the connection is being made', async () => {
+  const server = await startServer();
+  const page = openPage(server);
+  const started = page.client.start();
+  await until(page.client, () => page.client.status.state === 'connecting');
+  const call = page.client.callTool('echo', { message: 'early' });
+  const cancelled = page.client.callTool('echo', { message: 'never' });
+  cancelled.cancel();
+  await expect(cancelled.result).rejects.toMatchObject({ state: 'cancelled' });
+  await started;
+  await expect(call.result).resolves.toBeDefined();
+  expect((await server.metrics())['belay_calls_started_total']).toBe(1);
+});
+
+test('a call that is cancelled without a network is not sent when there is one', async () => {
+  const server = await startServer();
+  const page = openPage(server);
+  await page.client.start();
+  page.isOffline = true;
+  const call = page.client.callTool('echo', { message: 'never' });
+  await until(page.client, () => page.client.status.state === 'reconnecting');
+  call.cancel();
+  page.isOffline = false;
+  await expect(call.result).rejects.toMatchObject({ state: 'cancelled' });
+  expect((await server.metrics())['belay_calls_started_total']).toBe(0);
+});
+
 test('an aborted signal cancels', async () => {
   const server = await startServer();
   const page = openPage(server);
