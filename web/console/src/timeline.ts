@@ -33,7 +33,10 @@ export class Timeline {
   });
 
   constructor() {
-    for (const { key: _, ...entry } of load<Entry[]>('timeline') ?? []) this.#push(entry);
+    for (const { key: _, ...entry } of load<Entry[]>('timeline') ?? []) {
+      this.#push(entry);
+      if (entry.message !== undefined) this.#summaryOf(entry as WireEvent); // Answers may still come.
+    }
     const reloadedAt = reloads.at(-1);
     if (reloadedAt !== undefined && this.#entries.length > 0) {
       this.#push({ at: reloadedAt, kind: 'reloaded', summary: 'Page reloaded' });
