@@ -159,16 +159,26 @@ async function plug(world) {
 }
 
 /** Who does not want to wait for the next try need not. */
-async function retryNow(world) {
-    const { open } = world;
+async function retryNow({ open, context, server }) {
     const tab = await open();
-    const args = utility(8, 200, 'impatient');
+    const args = utility(2, 200, 'impatient');
     const call = await tab.call(notifications, args);
     await call.reaches(2);
-    await tab.button('Pull the plug').click();
+    // Connections of a page that is offline are ended; the route is why it stays so when the browser is online again.
+    const isEndpoint = ({ pathname }) => pathname === '/mcp';
+    await context.route(isEndpoint, (route) => route.abort('connectionrefused'));
+    await context.setOffline(true);
     await tab.says('Reconnecting…');
+    await context.setOffline(false);
+    const seen = await call.messages();
+    await server.until((now) => now.belay_calls_running === 0);
+    // After some failures the next try is far away.
+    const tries = () => tab.requests.filter(({ cursor }) => cursor?.startsWith(tab.requests.at(-1).cursor)).length;
+    await eventually(() => assert.ok(tries() >= 5));
+    await context.unroute(isEndpoint);
     await tab.button('Retry now').click();
-    await eventually(async () => assert.match(await tab.status.textContent(), /^(Connected|Recovered \d+ missed .*)$/));
+    const missed = expectedNotes(args).length - seen.length;
+    await tab.said(['Reconnecting…', recovered(missed)]);
     await tab.button('Retry now').waitFor({ state: 'hidden' });
     await call.checkWhole(args);
 }

@@ -153,8 +153,10 @@ class World {
             return;
         if (!this.#origins.has(url.origin))
             this.strangers.push(url.href);
-        const tab = request.serviceWorker() ? undefined : this.#tabOf(request.frame().page());
-        if (!tab || url.pathname !== '/mcp')
+        if (url.pathname !== '/mcp' || request.isNavigationRequest())
+            return;
+        const tab = this.#tabOf(request.frame().page());
+        if (!tab)
             return;
         const headers = request.headers();
         const entry = {
