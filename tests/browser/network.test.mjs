@@ -102,6 +102,31 @@ async function reloadAfterOffline(world) {
     assert.deepEqual(await call.recovered(), all.slice(seen.length));
 }
 
+/** More was sent than the server keeps: the page says how much is missing, and where. */
+async function trimmed(world) {
+    const { open, context, server } = world;
+    const tab = await open();
+    const args = utility(3, 100, 'trimmed');
+    const call = await tab.call(notifications, args);
+    await call.reaches(3);
+    await cutOff(world, tab);
+    const seen = await call.messages();
+    await server.until((now) => now.belay_calls_running === 0);
+    await context.setOffline(false);
+    await call.ended();
+    await call.checkOnce();
+    const all = expectedNotes(args);
+    const lines = await call.messages();
+    const told = lines.findIndex((line) => /missed/.test(line));
+    assert.equal(told, seen.length, 'it is told where it was');
+    const rest = lines.slice(told + 1);
+    assert.ok(rest.length > 0);
+    assert.deepEqual([lines.slice(0, told), rest], [seen, all.slice(-rest.length)]);
+    // Progress is counted with the messages.
+    const [, missed] = /\bmissed\W+(\d+)/.exec(lines[told]);
+    assert.ok(Number(missed) >= all.length - seen.length - rest.length, lines[told]);
+}
+
 async function through({ server, onClose }) {
     const proxy = await Proxy.start(server.url);
     onClose(() => proxy.close());
@@ -191,6 +216,7 @@ scenarios('network', [
     ['offline twice in one call', cut, offlineTwice],
     ['a call made offline', cut, calledOffline],
     ['offline, then a reload', cut, reloadAfterOffline],
+    ['more was missed than the server keeps (AS-39)', { ...cut, flags: ['--events-max-per-stream', '10'] }, trimmed],
     ['connections that are reset', cut, resets],
     ['connections that break inside an event', cut, cutsInside],
     ['pull the plug', cut, plug],

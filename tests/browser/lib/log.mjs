@@ -5,7 +5,7 @@
  * at two places.
  */
 export async function readLog(log) {
-    const drawn = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+    const drawn = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(() => resolve())));
     const lines = new Map();
     const read = () => {
         const top = log.getBoundingClientRect().top + log.clientTop - log.scrollTop;
@@ -21,7 +21,7 @@ export async function readLog(log) {
         // Stable: parts of one line stay in the order of the document.
         parts.sort((a, b) => (Math.abs(a.middle - b.middle) < 6 ? 0 : a.middle - b.middle));
         let line;
-        let lowest = log.scrollTop + log.clientHeight;
+        let lowest = 0;
         for (const { middle, text } of parts) {
             if (!line || middle - line.middle > 6) {
                 line = { middle, text };
@@ -35,12 +35,17 @@ export async function readLog(log) {
     };
     for (log.scrollTop = 0;;) {
         await drawn();
-        const lowest = read();
+        let lowest = read();
         const end = log.scrollHeight - log.clientHeight;
+        // A list that has not caught up with the scrolling yet is looked at once more.
+        for (let tries = 0; tries < 20 && lowest < Math.min(log.scrollTop + log.clientHeight, log.scrollHeight) - 30; ++tries) {
+            await drawn();
+            lowest = read();
+        }
         if (log.scrollTop >= end - 1)
             break;
         // What is drawn ahead of the sight is read too; the next step begins where it ended.
-        log.scrollTop = Math.min(end, lowest - 24);
+        log.scrollTop = Math.min(end, Math.max(log.scrollTop + 1, lowest - 24));
     }
     return [...lines.values()].sort((a, b) => a.middle - b.middle).map(({ text }) => text);
 }

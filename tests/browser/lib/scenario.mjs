@@ -9,6 +9,9 @@ import { Tab } from './tab.mjs';
 
 export const pictures = fileURLToPath(new URL('../../../build/screenshots/', import.meta.url));
 
+/** A host that is not this machine, for the browser. */
+export const elsewhere = 'app.example';
+
 /** What the browser itself says of a connection that a test has broken. */
 export const broken = /^Failed to load resource: net::ERR_/;
 export const refused = (status) => new RegExp(`^Failed to load resource: the server responded with a status of ${status} `);
@@ -22,7 +25,10 @@ export function scenarios(title, list) {
     describe(title, { concurrency: 4 }, () => {
         let browser;
         before(async () => {
-            browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+            browser = await chromium.launch({
+                executablePath: '/usr/bin/chromium',
+                args: ['--no-sandbox', `--host-resolver-rules=MAP ${elsewhere} 127.0.0.1`],
+            });
         });
         after(() => browser.close());
         for (const [name, options, body] of list)

@@ -59,6 +59,9 @@ export class Tab {
     }
 
     async select(tool) {
+        // A phone shows one part of the page at a time.
+        if (this.page.viewportSize().width < 600)
+            await this.button('Browse').click();
         await this.button(tool).click();
         await this.page.getByRole('heading', { name: tool, exact: true }).first().waitFor();
     }
