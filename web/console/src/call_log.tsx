@@ -89,7 +89,7 @@ function Line({ line, tool, isOpen, onToggle }: LineProps) {
     <>
       <button
         type="button"
-        className={`log-line ${line.level}`}
+        className={`log-line level-${line.level}`}
         tabIndex={-1}
         aria-expanded={isOpen}
         title={line.recovered ? 'Sent while this page was not connected' : undefined}
