@@ -42,6 +42,12 @@ export function WindowedList(props: Props) {
     return () => observer.disconnect();
   }, []);
 
+  // Somebody reads the row that was opened: it stays where it is.
+  const opened = expanded ? rowKey(expanded.index) : undefined;
+  useLayoutEffect(() => {
+    if (opened !== undefined) atEnd.current = false;
+  }, [opened]);
+
   useLayoutEffect(() => {
     const element = box.current!;
     if (atEnd.current) element.scrollTop = element.scrollHeight;
