@@ -60,6 +60,7 @@ export class TrackedCall implements Call {
   /** Lines since the last full page. */
   #page: LogLine[] = [];
   #pages: [number, number] = [0, 0];
+  readonly #gonePages: number[] = [];
   #resolve!: (value: CallToolResult) => void;
   #reject!: (error: CallError) => void;
   oncancel: ((call: TrackedCall, reason: string | undefined) => void) | undefined;
@@ -255,6 +256,8 @@ export class TrackedCall implements Call {
       },
     };
     while (!this.shelf.putJson(key(this.id), stored) && this.limits.makeRoom());
+    // Only now does nothing name them any more.
+    for (const page of this.#gonePages.splice(0)) this.shelf.put(pageKey(this.id, page), undefined);
   }
 
   /** Nothing of it stays in the storage. */
@@ -270,7 +273,7 @@ export class TrackedCall implements Call {
     ++this.#pages[1];
     this.#page = [];
     while ((this.#pages[1] - this.#pages[0]) * PAGE > this.limits.storedLogLines) {
-      this.shelf.put(pageKey(this.id, this.#pages[0]), undefined);
+      this.#gonePages.push(this.#pages[0]);
       ++this.#pages[0];
     }
   }

@@ -281,6 +281,12 @@ export class BelayClient {
       return this.#begin();
     }
     if (wish !== this.#wish) return false;
+    if (this.#options.persistence === 'browser') {
+      // Another tab may have gone on since this one read it.
+      this.#state = this.#loadState(this.#state.shelf);
+      this.#changed();
+      if (this.#state.session?.id !== session.id) return this.#begin();
+    }
     this.#tellWire({ at: Date.now(), kind: 'reloaded' });
     this.#state.standalone.rewind();
     const transport = this.#makeTransport(session);
