@@ -54,11 +54,14 @@ export class Ownership {
   async seize(): Promise<void> {
     this.#say('seize');
     if (this.#locks) {
-      const patience = AbortSignal.timeout(LETTING_GO);
-      await new Promise<void>(resolve => {
-        void this.#hold({ signal: patience }, resolve);
-        patience.addEventListener('abort', () => void this.#hold({ steal: true }, resolve));
+      const patience = new AbortController();
+      const timer = setTimeout(() => patience.abort(), LETTING_GO);
+      const isGranted = new Promise<boolean>(resolve => {
+        patience.signal.addEventListener('abort', () => resolve(false));
+        void this.#hold({ signal: patience.signal }, () => resolve(true));
       });
+      if (await isGranted) clearTimeout(timer);
+      else await new Promise<void>(resolve => void this.#hold({ steal: true }, resolve));
     }
     this.#isMine = true;
     // What the other page has stored may be on its way from another process.
