@@ -99,10 +99,7 @@ TEST_F(AcceptanceLimits, AS40_SlowConsumer)
     auto const bystander = open_session();
     auto const session = open_session();
     http_client slow(port(), {16 * 1024, {}});
-    slow.send_request(
-        "POST", "/mcp",
-        headers_of(session, {{"Content-Type", "application/json"}, {"Accept", "application/json, text/event-stream"}}),
-        tool_call("1", "burst", fmt::format(R"({{"count":{},"bytes":{}}})", count, bytes)));
+    send_post(slow, session, tool_call("1", "burst", fmt::format(R"({{"count":{},"bytes":{}}})", count, bytes)));
     ASSERT_TRUE(slow.read_head());
     // It stops to read. The tool stops when it is half the retention ahead of what the kernel took.
     ASSERT_TRUE(eventually([&] {

@@ -409,9 +409,7 @@ TEST_F(AcceptanceSession, AS26_DeleteDoesNotWaitForAReaderThatDoesNotRead)
     start();
     auto const session = open_session();
     http_client stuck(port(), {4096, {}});
-    auto headers = headers_of(
-        session, {{"Content-Type", "application/json"}, {"Accept", "application/json, text/event-stream"}});
-    stuck.send_request("POST", "/mcp", headers, tool_call("1", "burst", R"({"count":400,"bytes":4000})"));
+    send_post(stuck, session, tool_call("1", "burst", R"({"count":400,"bytes":4000})"));
     ASSERT_TRUE(stuck.read_head());
     settle();
     auto deleting = connect();

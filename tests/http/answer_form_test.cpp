@@ -58,11 +58,7 @@ TEST_F(AnswerForm, HeadPrimingAndFirstMessagesAreOneWrite)
     auto const session = open_session();
     settle();
     auto const before = host().http_statistics().sends;
-    auto client = connect();
-    client.send_request(
-        "POST", "/mcp",
-        headers_of(session, {{"Content-Type", "application/json"}, {"Accept", "application/json, text/event-stream"}}),
-        tool_call("1", "utility-notifications", utility_arguments("t", 1, 1000)));
+    auto client = send_post(session, tool_call("1", "utility-notifications", utility_arguments("t", 1, 1000)));
     ASSERT_TRUE(client.read_head());
     auto const priming = client.next_event();
     auto const starting = client.next_event();
@@ -105,11 +101,8 @@ TEST_F(AnswerForm, NeverStreams)
     settings_.transport.answer = transport::answer_form::json;
     start();
     auto const session = open_session();
-    auto held = connect();
-    held.send_request(
-        "POST", "/mcp",
-        headers_of(session, {{"Content-Type", "application/json"}, {"Accept", "application/json, text/event-stream"}}),
-        tool_call("8", "utility-notifications", utility_arguments("t", 3, 1000), R"({"progressToken":1})"));
+    auto held = send_post(
+        session, tool_call("8", "utility-notifications", utility_arguments("t", 3, 1000), R"({"progressToken":1})"));
     ASSERT_TRUE(eventually([&] { return host().node().running_calls() == 1; }));
     EXPECT_EQ(echo(session, "meanwhile"), "Echo: meanwhile");
     ASSERT_TRUE(advance_until([&] { return host().node().running_calls() == 0; }));
@@ -127,11 +120,7 @@ TEST_F(AnswerForm, NeverStreamsButCancels)
     settings_.transport.answer = transport::answer_form::json;
     start();
     auto const session = open_session();
-    auto held = connect();
-    held.send_request(
-        "POST", "/mcp",
-        headers_of(session, {{"Content-Type", "application/json"}, {"Accept", "application/json, text/event-stream"}}),
-        tool_call("8", "utility-notifications", utility_arguments("t", 60, 1000)));
+    auto held = send_post(session, tool_call("8", "utility-notifications", utility_arguments("t", 60, 1000)));
     ASSERT_TRUE(eventually([&] { return host().node().running_calls() == 1; }));
     EXPECT_EQ(post(session, notification("notifications/cancelled", R"({"requestId":8})")).status, 202u);
     auto const answer = held.read_response();
@@ -145,11 +134,7 @@ TEST_F(AnswerForm, NeverStreamsAndItsCallerGoes)
     settings_.transport.answer = transport::answer_form::json;
     start();
     auto const session = open_session();
-    auto held = connect();
-    held.send_request(
-        "POST", "/mcp",
-        headers_of(session, {{"Content-Type", "application/json"}, {"Accept", "application/json, text/event-stream"}}),
-        tool_call("8", "utility-notifications", utility_arguments("t", 3, 1000)));
+    auto held = send_post(session, tool_call("8", "utility-notifications", utility_arguments("t", 3, 1000)));
     ASSERT_TRUE(eventually([&] { return host().node().running_calls() == 1; }));
     held.close();
     settle();

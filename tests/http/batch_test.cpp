@@ -130,11 +130,7 @@ TEST_F(Batch, HeldToTheEndWithoutStreams)
     settings_.transport.answer = transport::answer_form::json;
     start();
     auto const session = open_session("2025-03-26");
-    auto client = connect();
-    client.send_request(
-        "POST", "/mcp",
-        headers_of(session, {{"Content-Type", "application/json"}, {"Accept", "application/json, text/event-stream"}}),
-        "[" + slow("1", 2) + "," + tool_call("2", "quick") + "]");
+    auto client = send_post(session, "[" + slow("1", 2) + "," + tool_call("2", "quick") + "]");
     ASSERT_TRUE(eventually([&] { return host().node().running_calls() == 1; }));
     advance_in_steps(3s, 1s);
     auto const body = client.read_response().json();

@@ -199,11 +199,7 @@ TEST_F(Resources, AreReadWithoutStreams)
     settings_.transport.answer = transport::answer_form::json;
     start();
     auto const session = open_session();
-    auto client = connect();
-    client.send_request(
-        "POST", "/mcp",
-        headers_of(session, {{"Content-Type", "application/json"}, {"Accept", "application/json, text/event-stream"}}),
-        reading("notes://slow"));
+    auto client = send_post(session, reading("notes://slow"));
     ASSERT_TRUE(eventually([&] { return host().node().running_calls() == 1; }));
     advance_in_steps(10s, 1s);
     EXPECT_EQ(text_at(client.read_response().json(), "result/contents/0/text"), "worth the wait");

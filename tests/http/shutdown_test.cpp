@@ -205,10 +205,7 @@ TEST_F(Shutdown, AReaderThatDoesNotReadDoesNotHoldItUp)
     start();
     auto const session = open_session();
     http_client stuck(port(), {4096, {}});
-    stuck.send_request(
-        "POST", "/mcp",
-        headers_of(session, {{"Content-Type", "application/json"}, {"Accept", "application/json, text/event-stream"}}),
-        tool_call("1", "burst", R"({"count":100000,"bytes":4000})"));
+    send_post(stuck, session, tool_call("1", "burst", R"({"count":100000,"bytes":4000})"));
     ASSERT_TRUE(stuck.read_head());
     begin_to_stop();
     ASSERT_TRUE(advance_until([&] { return host().node().running_calls() == 0; }));

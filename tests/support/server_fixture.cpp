@@ -348,10 +348,21 @@ http_response Server::ask(std::string_view method, std::string_view target, head
     return connect().ask(method, target, headers, body);
 }
 
-http_client Server::open_post(client_session const& session, std::string_view body, header_list more)
+void Server::send_post(http_client& on, client_session const& session, std::string_view body, header_list more) const
+{
+    on.send_request("POST", "/mcp", post_headers(headers_of(session, std::move(more))), body);
+}
+
+http_client Server::send_post(client_session const& session, std::string_view body, header_list more)
 {
     auto client = connect();
-    client.send_request("POST", "/mcp", post_headers(headers_of(session, std::move(more))), body);
+    send_post(client, session, body, std::move(more));
+    return client;
+}
+
+http_client Server::open_post(client_session const& session, std::string_view body, header_list more)
+{
+    auto client = send_post(session, body, std::move(more));
     client.read_head();
     return client;
 }

@@ -119,6 +119,9 @@ protected:
     http_response post_plain(std::string_view body, header_list headers = {});
     http_response
     ask(std::string_view method, std::string_view target, header_list headers = {}, std::string_view body = {});
+    /// One POST, of whose answer nothing is read.
+    http_client send_post(client_session const& session, std::string_view body, header_list more = {});
+    void send_post(http_client& on, client_session const& session, std::string_view body, header_list more = {}) const;
     /// One POST, of whose answer the head is read.
     http_client open_post(client_session const& session, std::string_view body, header_list more = {});
     /// One GET, of whose answer the head is read.
