@@ -30,7 +30,11 @@ async function everyPlace({ open }) {
     await tab.button('echo').waitFor();
     const found = await look(tab, 'start page');
     await tab.select('json_schema_2020_12_tool');
+    found.push(...await look(tab, 'a form'));
+    await tab.select('add');
     await tab.button('Run').click();
+    await eventually(async () =>
+        assert.equal(await tab.form.getByLabel('a', { exact: true }).getAttribute('aria-invalid'), 'true'));
     found.push(...await look(tab, 'a form with problems'));
     const running = await tab.call(notifications, utility(60, 100, 'running'));
     await running.reaches(3);

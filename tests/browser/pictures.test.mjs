@@ -23,8 +23,10 @@ async function tour({ open, context }, name) {
     const tab = await open();
     await tab.button('echo').waitFor();
     await take(tab, `${name}-start`);
-    await tab.select('json_schema_2020_12_tool');
+    await tab.select('add');
     await tab.button('Run').click();
+    await take(tab, `${name}-problems`);
+    await tab.select('json_schema_2020_12_tool');
     await take(tab, `${name}-form`);
     await (await tab.call('getTinyImage')).ended();
     await (await tab.call('mcp_apps_hello_world')).ended();
@@ -51,6 +53,9 @@ async function forTheDocumentation({ open }) {
     const tab = await open();
     await (await tab.call('longRunningOperation', { duration: 1, steps: 5 })).ended();
     const call = await tab.call(notifications, utility(30, 500, 'Importing batch'));
+    // Without the form, both calls are in sight.
+    await tab.page.keyboard.press('Escape');
+    await tab.form.waitFor({ state: 'hidden' });
     await call.reaches(6);
     await tab.button('Pull the plug').click();
     await tab.says('Reconnecting…');
@@ -59,6 +64,11 @@ async function forTheDocumentation({ open }) {
     assert.equal(await tab.page.getByRole('article').count(), 2);
     assert.ok(await call.cancel.isVisible(), 'one runs');
     assert.equal(await tab.results.count(), 1, 'one is done');
+    const { height } = tab.page.viewportSize();
+    for (const article of await tab.page.getByRole('article').all()) {
+        const box = await article.boundingBox();
+        assert.ok(box.y >= 0 && box.y + box.height <= height, 'both are in sight');
+    }
     assert.match(await tab.status.textContent(), /^Recovered/);
 }
 
