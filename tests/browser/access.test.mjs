@@ -31,26 +31,23 @@ async function everyPlace({ open }) {
     const found = await look(tab, 'start page');
     await tab.select('json_schema_2020_12_tool');
     found.push(...await look(tab, 'a form'));
+    for (const tool of ['test_multiple_content_types', 'test_error_handling', 'test_audio_content', 'mcp_apps_hello_world'])
+        await (await tab.call(tool)).ended();
+    await (await tab.call('elicitInputs')).article.getByRole('form').waitFor();
+    const asking = await tab.call('sampleLLM', { prompt: 'Why?' });
+    await asking.article.getByRole('form').waitFor();
+    const running = await tab.call(notifications, utility(60, 100, 'running'));
+    await running.reaches(3);
     await tab.select('add');
     await tab.button('Run').click();
     await eventually(async () =>
         assert.equal(await tab.form.getByLabel('a', { exact: true }).getAttribute('aria-invalid'), 'true'));
-    found.push(...await look(tab, 'a form with problems'));
-    const running = await tab.call(notifications, utility(60, 100, 'running'));
-    await running.reaches(3);
-    found.push(...await look(tab, 'a running call'));
-    await (await tab.call('elicitInputs')).article.getByRole('form').waitFor();
-    found.push(...await look(tab, 'a question to the user'));
-    const asking = await tab.call('sampleLLM', { prompt: 'Why?' });
-    await asking.article.getByRole('form').waitFor();
-    found.push(...await look(tab, 'a question to the model'));
-    for (const tool of ['test_multiple_content_types', 'test_error_handling', 'test_audio_content', 'mcp_apps_hello_world'])
-        await (await tab.call(tool)).ended();
+    found.push(...await look(tab, 'problems, questions, calls that run and that have ended'));
     await running.cancel.click();
     await running.ended();
     await tab.page.reload();
     await asking.article.getByRole('form').waitFor();
-    found.push(...await look(tab, 'ended calls, after a reload'));
+    found.push(...await look(tab, 'after a reload'));
     assert.deepEqual(found, []);
 }
 

@@ -19,7 +19,7 @@ async function take(tab, name, folder = pictures) {
 const recovered = async (tab) => eventually(async () =>
     assert.match(await tab.status.textContent(), /^Recovered \d+ missed notifications$/));
 
-async function tour({ open, context }, name) {
+async function tour({ open, context, server }, name) {
     const tab = await open();
     await tab.button('echo').waitFor();
     await take(tab, `${name}-start`);
@@ -37,7 +37,10 @@ async function tour({ open, context }, name) {
     const call = await tab.call(notifications, utility(60, 200, 'Importing'));
     await call.reaches(8);
     await take(tab, `${name}-running`);
-    await tab.page.reload();
+    await tab.leave();
+    const { belay_events_appended_total: before } = await server.metrics();
+    await server.until((now) => now.belay_events_appended_total >= before + 6);
+    await tab.comeBack();
     await recovered(tab);
     await take(tab, `${name}-recovered`);
     await context.setOffline(true);

@@ -115,7 +115,12 @@ export class Call {
     }
 
     async lines() {
-        return this.log.evaluate(readLog);
+        return (await this.log.evaluate(readLog)).map(({ text }) => text);
+    }
+
+    /** Lines at so many places of a long log, and where in it they are, from 0 to 1. */
+    samples(count) {
+        return this.log.evaluate(readLog, count);
     }
 
     /** The lines that are not the page's own, without what stands beside the message. */
