@@ -11,7 +11,7 @@ export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
 
 jobs=$(nproc)
 
-# Node 20 or newer, for the tests with the official TypeScript clients. Debian 12 has 18; setup then puts one here.
+# Node 20 or newer, for the console page and for tests. Debian 12 has 18; setup then puts one here.
 node_home=$root/build/tools/node
 node_minimum=20
 for bin in "$node_home"/node_modules/node-linux-*/bin; do

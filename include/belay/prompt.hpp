@@ -23,6 +23,7 @@ struct prompt_message {
 struct prompt_result {
     std::string description;
     std::vector<prompt_message> messages;
+    json::object meta{}; ///< `_meta` of the result
 };
 
 namespace detail {

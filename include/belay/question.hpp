@@ -43,7 +43,7 @@ private:
 };
 
 /// Thrown by a tool that cannot go on before a person has opened a URL: the client gets error -32042 with it and may
-/// call again. Clients before 2025-11-25 get its text as a result.
+/// call again. Clients that cannot open URLs (call::can_ask_by_url()) get the text and the URL as a result.
 class url_required : public std::runtime_error {
 public:
     url_required(std::string const& text, std::string url, std::string id)
@@ -60,7 +60,9 @@ private:
 
 struct sampling_message {
     belay::role from = role::user;
-    json::value content; ///< a block (content.hpp), or an array of them for clients of 2025-11-25
+    /// A block of text, image or audio (content.hpp), or an array of them; clients before 2025-11-25 get an array as
+    /// several messages. Those of 2025-11-25 also know `tool_use` and `tool_result`.
+    json::value content;
 };
 
 struct sampling_request {
@@ -70,9 +72,10 @@ struct sampling_request {
     std::optional<double> temperature;
     std::vector<std::string> stop_sequences;
     json::object model_preferences;
-    std::string include_context;  ///< "none", "thisServer", "allServers"; empty: the client's choice
-    json::array tools;            ///< needs the client's `sampling.tools`
-    std::string tool_choice;      ///< "auto", "required", "none"; empty: the client's choice
+    /// "none", "thisServer", "allServers"; empty: the client's choice. Left out where the client does not have it.
+    std::string include_context;
+    json::array tools; ///< needs the client's `sampling.tools`
+    std::string tool_choice; ///< "auto", "required", "none"; empty: the client's choice; needs the same
     json::object metadata;
 };
 

@@ -33,10 +33,12 @@ struct resource_part {
     std::string mime; ///< empty: the resource's own
     std::string text;
     std::optional<blob> data; ///< instead of text
+    json::object meta{};      ///< `_meta` of the part; sent to clients of 2025-06-18 and newer
 };
 
 struct resource_contents {
     std::vector<resource_part> parts;
+    json::object meta{}; ///< `_meta` of the result
 };
 
 /// Thrown where there is nothing under the URI or name that was asked for.

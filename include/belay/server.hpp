@@ -307,6 +307,10 @@ public:
     /// The same for one list.
     server& page_size(list which, std::size_t items);
 
+    /// Clients are told of the list even if there is nothing in it when they connect, so that they hear of what is
+    /// added later. Before the start.
+    server& declare(list which);
+
     /// Registers a tool. Throws std::invalid_argument for a bad or repeated name.
     template<class F>
     tool_entry tool(std::string name, F function)
@@ -346,6 +350,9 @@ public:
     void log(log_level level, std::string const& logger, json::value const& data);
     void log(log_level level, std::string const& logger, std::string const& text);
     void log(log_level level, std::string const& logger, char const* text);
+
+    /// A notification of your own for every session. Clients pass over methods that they do not know.
+    void notify(std::string const& method, json::object const& params);
 
     /// Runs a quick function on one of the server's loops again and again while it serves. Before the start.
     server& every(std::chrono::nanoseconds period, std::function<void()> function);

@@ -53,6 +53,7 @@ host::host(
     node_ = std::make_unique<runtime::node>(settings_.runtime, *store_, random, *metrics_, log_);
     workers_ = std::make_unique<base::worker_pool>(settings_.worker_threads, settings_.worker_queue);
     core_->work_on(workers_.get());
+    core_->limit_schemas(settings_.schemas);
     endpoint_ = std::make_unique<transport::streamable_http>(*node_, *core_, settings_.transport);
     add_routes();
     add_mounts();
@@ -99,8 +100,10 @@ std::vector<std::shared_ptr<detail::server_core>> host::mounted_cores() const
 
 void host::add_mounts()
 {
-    for (auto const& core : mounted_cores())
+    for (auto const& core : mounted_cores()) {
         core->work_on(workers_.get());
+        core->limit_schemas(settings_.schemas);
+    }
     transport::stateless_http_settings const with{settings_.transport.answer, settings_.transport.batch_max};
     for (auto const& each : core_->mounts()) {
         auto& core = each.core ? *each.core : *core_;

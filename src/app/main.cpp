@@ -59,5 +59,7 @@ int main(int argc, char** argv)
     belay::base::system_random random;
     if (parsed->reference_background)
         belay::app::add_reference_background(server, random);
+    if (parsed->reference_stderr)
+        belay::app::add_reference_stderr(server);
     return belay::app::serve(server, *parsed);
 }

@@ -394,6 +394,23 @@ settings_table::settings_table(settings& into, program of)
         {{"typed", runtime::legacy_priming::typed}, {"off", runtime::legacy_priming::off}},
         "How clients before 2025-11-25 get the id to resume from before the first message.");
 
+    auto& schemas = into.schemas;
+    auto const& widest = detail::widest_schema_limits;
+    b.count<std::size_t>(
+        "schema.max_depth", "", schemas.max_schema_depth, 1, widest.max_schema_depth,
+        "Schemas within schemas that an author wrote; the server does not start beyond it.");
+    b.count<std::size_t>(
+        "schema.max_parts", "", schemas.max_schemas, 1, widest.max_schemas, "Schemas in such a schema; the same.");
+    b.count<std::size_t>(
+        "schema.max_pattern", "", schemas.max_pattern_size, 1, widest.max_pattern_size,
+        "Size of a pattern in such a schema; the same.");
+    b.count<std::size_t>(
+        "schema.max_check_depth", "", schemas.max_depth, 1, widest.max_depth,
+        "How deep a value is checked against such a schema; it is refused beyond it.");
+    b.count<std::size_t>(
+        "schema.max_check_steps", "", schemas.max_steps, 1, widest.max_steps,
+        "Steps that checking one value may take; it is refused beyond them.");
+
     b.mode("http.unix_mode", http.unix_mode, "Permissions of a unix socket's file.");
     b.bytes("http.max_body", "max-body", http.limits.body_bytes, "Request body; 413 beyond it.");
     b.bytes("http.max_header", "", http.limits.header_bytes, "Request head; 431 beyond it.");
@@ -438,10 +455,14 @@ settings_table::settings_table(settings& into, program of)
         "Where to list and end sessions: HOST:PORT on loopback, or unix:PATH.");
     b.mode("admin.unix_mode", into.admin_unix_mode, "Permissions of that unix socket's file.");
     b.count<std::size_t>("admin.max_page", "", into.admin_max_page, 1, 100'000, "Sessions listed at a time at most.");
-    if (of == program::reference)
+    if (of == program::reference) {
         b.choice<bool>(
             "reference.background", "", into.reference_background, {{"on", true}, {"off", false}},
             "Whether the reference server logs and updates subscribed resources now and then.");
+        b.choice<bool>(
+            "reference.stderr", "", into.reference_stderr, {{"on", true}, {"off", false}},
+            "Whether it sends notifications/stderr, which is not of MCP, every 30 seconds.");
+    }
 }
 
 std::string settings_table::entry::environment() const

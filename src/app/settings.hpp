@@ -6,6 +6,7 @@
 #include "http/server.hpp"
 #include "runtime/settings.hpp"
 #include "transport/streamable_http.hpp"
+#include "json/schema_check.hpp"
 
 #include <expected>
 #include <functional>
@@ -32,6 +33,8 @@ struct settings {
     unsigned admin_unix_mode = 0600;
     std::size_t admin_max_page = 1000;
     bool reference_background = true; ///< of the reference server only
+    bool reference_stderr = false;    ///< the same
+    detail::schema_limits schemas;
     runtime::settings runtime;
     transport::streamable_http_settings transport;
     http::server_settings http;

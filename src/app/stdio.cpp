@@ -231,6 +231,12 @@ int serve_stdio(server const& server, settings const& settings)
     observe::metrics metrics;
     store::memory_store store(settings.runtime.limits, random.next() >> 32);
     runtime::node node(settings.runtime, store, random, metrics, log);
+    try {
+        server.core()->limit_schemas(settings.schemas);
+    } catch (std::invalid_argument const& error) {
+        fmt::print(stderr, "{}: {}\n", server.core()->name(), error.what());
+        return 2;
+    }
     base::worker_pool workers(settings.worker_threads, settings.worker_queue);
     server.core()->work_on(&workers);
 

@@ -24,6 +24,7 @@ public:
               node_, *core_, loop_, *this, transport::message_pipe_settings{}))
     {
         core_->work_on(&workers_);
+        core_->limit_schemas({});
         node_.start(loop_);
         core_->start(node_, loop_);
         json::object params{

@@ -9,7 +9,7 @@ namespace belay::base {
 
 io_loop::io_loop(clock const& clock) : loop(clock), wake_(context_)
 {
-    timers().on_earlier([this](time_point when) {
+    timers().on_armed([this](time_point when) {
         if (when < armed_)
             arm(when);
     });
@@ -17,7 +17,7 @@ io_loop::io_loop(clock const& clock) : loop(clock), wake_(context_)
 
 io_loop::~io_loop()
 {
-    timers().on_earlier(nullptr);
+    timers().on_armed(nullptr);
 }
 
 void io_loop::post(std::move_only_function<void()> work)

@@ -22,11 +22,10 @@ timer::~timer()
 void timer::at(time_point when)
 {
     cancel();
-    auto const before = wheel_.earlier_ ? wheel_.next_tick() : std::nullopt;
     tick_ = wheel_.tick_of(when);
     wheel_.insert(*this);
-    if (wheel_.earlier_ && (!before || tick_ < *before))
-        wheel_.earlier_(wheel_.start_ + milliseconds(tick_));
+    if (wheel_.armed_)
+        wheel_.armed_(wheel_.start_ + milliseconds(tick_));
 }
 
 void timer::after(duration delay)

@@ -57,8 +57,9 @@ public:
     /// When advance() is next needed. Never later than the earliest timer; may be earlier.
     [[nodiscard]] std::optional<time_point> next_deadline() const noexcept;
 
-    /// Called when a timer is armed that is due before all others, so that the owner can wake earlier.
-    void on_earlier(std::move_only_function<void(time_point)> earlier) { earlier_ = std::move(earlier); }
+    /// Called with the time of every timer that is armed, so that the owner wakes by then. Only the owner knows when it
+    /// will: the wheel's own next deadline may have passed since it was asked.
+    void on_armed(std::move_only_function<void(time_point)> armed) { armed_ = std::move(armed); }
 
 private:
     friend class timer;
@@ -78,7 +79,7 @@ private:
     std::array<std::uint64_t, level_count> occupied_{};
     std::array<std::array<timer*, slot_count>, level_count> slots_{};
     timer* due_ = nullptr; // armed for a tick that has passed
-    std::move_only_function<void(time_point)> earlier_;
+    std::move_only_function<void(time_point)> armed_;
 };
 
 }

@@ -150,8 +150,9 @@ void follower::drained(std::uint64_t written, follower_actions& out)
     writes_.push_back({written, position_});
     if (writes_.size() > remembered_writes)
         writes_.erase(writes_.begin());
+    // In the kernel's hands is not delivered: how far it came is known when the connection ends.
     if (position_ != noted_)
-        note(out, true, std::max(floor_, position_));
+        note(out, true, floor_);
     advance(out);
 }
 

@@ -145,10 +145,7 @@ std::size_t size_of(json::value const& value) noexcept
 /// One check. Functions that fail set the error, as seen from the value they were given.
 class checking {
 public:
-    explicit checking(schema_program const& program)
-        : steps_left_(program.limits.max_steps), depth_left_(program.limits.max_depth)
-    {
-    }
+    explicit checking(schema_limits const& limits) : steps_left_(limits.max_steps), depth_left_(limits.max_depth) {}
 
     /// `seen`, if given, learns what was looked at. After a failure it means nothing.
     [[nodiscard]] bool apply(schema_node const& node, json::value const& value, marks* seen)
@@ -545,13 +542,18 @@ private:
 }
 
 schema_check::schema_check(json::object const& schema, schema_limits const& limits)
-    : program_(compile_schema(schema, limits))
+    : schema_check(schema, std::make_shared<schema_limits const>(limits))
+{
+}
+
+schema_check::schema_check(json::object const& schema, std::shared_ptr<schema_limits const> limits)
+    : program_(compile_schema(schema, *limits)), limits_(std::move(limits))
 {
 }
 
 std::expected<void, decode_error> schema_check::check(json::value const& value) const
 {
-    checking run(*program_);
+    checking run(*limits_);
     if (!run.apply(*program_->root, value, nullptr))
         return std::unexpected(run.take_error());
     return {};

@@ -24,17 +24,23 @@ struct schema_limits {
     std::size_t max_pattern_size = 10'000;
 };
 
+/// As far as they can be set; what goes deep uses the stack.
+inline constexpr schema_limits widest_schema_limits{256, 1'000'000, 2'000, 1'000'000'000, 1'000'000};
+
 /// A schema that is ready for use. A value; copies share what they have. Safe from any thread.
 class schema_check {
 public:
     /// Throws std::invalid_argument for a schema that cannot be used, with a JSON Pointer to the place and what to do.
     explicit schema_check(json::object const& schema, schema_limits const& limits = {});
+    /// The same with limits that others have a hold of: values are checked within what they are at that time.
+    schema_check(json::object const& schema, std::shared_ptr<schema_limits const> limits);
 
     /// The first error. A value that takes more steps or depth than the limits is an error too.
     [[nodiscard]] std::expected<void, decode_error> check(json::value const& value) const;
 
 private:
     std::shared_ptr<schema_program const> program_;
+    std::shared_ptr<schema_limits const> limits_;
 };
 
 }

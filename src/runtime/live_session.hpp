@@ -42,6 +42,7 @@ public:
     base::time_point loaded_at{};
     base::time_point written_activity{};
     bool written_held = false;
+    bool is_of_page = false;    ///< a web page uses it
     bool is_subscribed = false; ///< known to the node as having subscriptions
     std::vector<std::shared_ptr<following>> followers;
     std::vector<std::shared_ptr<call>> calls;

@@ -51,6 +51,7 @@ struct client_hello {
     protocol::revision revision = protocol::newest_revision;
     std::string info;         ///< JSON text
     std::string capabilities; ///< JSON text
+    std::uint32_t offers = ~std::uint32_t(0); ///< what it is told that there is; see service::offers()
 };
 
 /// Where a request came from: decides how many connections its session may have, and how they are primed.

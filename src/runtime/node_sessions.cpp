@@ -162,6 +162,7 @@ void node::open(client_hello hello, base::loop& loop, store::completion<session_
     record.version = protocol::to_string(hello.revision);
     record.client_info = std::move(hello.info);
     record.client_capabilities = std::move(hello.capabilities);
+    record.offers = hello.offers;
     auto const now = loop.now();
     auto const shared = std::make_shared<store::session_record const>(record);
     store_.create(
@@ -188,6 +189,7 @@ void node::reopen(session_use const& use, client_hello hello, store::completion<
             record.version = protocol::to_string(hello.revision);
             record.client_info = hello.info;
             record.client_capabilities = hello.capabilities;
+            record.offers = hello.offers;
         },
         std::move(done));
 }

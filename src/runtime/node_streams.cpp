@@ -29,15 +29,17 @@ std::expected<node::attachment, follow_refusal> node::attach(
     request.kind = kind;
     request.can_return = style != priming_style::none || from.sequence.value_or(0) > 0;
     request.is_new_call = is_new_call;
-    request.budget = who == caller::pipe ? std::numeric_limits<std::size_t>::max()
-        : who == caller::browser         ? settings_.open_with_origin
-                                         : settings_.open_without_origin;
     request.policy = settings_.standalone;
 
     attachment made;
     std::shared_ptr<following> displaced;
     {
         std::lock_guard const lock(session->mutex);
+        // A browser names its origin with a POST; with a GET of its own origin it does not.
+        session->is_of_page = session->is_of_page || who == caller::browser;
+        request.budget = who == caller::pipe ? std::numeric_limits<std::size_t>::max()
+            : session->is_of_page            ? settings_.open_with_origin
+                                             : settings_.open_without_origin;
         auto const find = [&](engine::connection_id id) -> std::shared_ptr<following> {
             auto const found = std::ranges::find(session->followers, id, &following::id);
             return found == session->followers.end() ? nullptr : *found;

@@ -50,8 +50,13 @@ enum class session_mode { resumable, kept, none };
 class service {
 public:
     virtual ~service() = default;
+    /// What an InitializeResult says that there is, as bits of the service's own: kept with the session, so that it is
+    /// not told of changes to what it does not know.
+    [[nodiscard]] virtual std::uint32_t offers() const = 0;
     /// The JSON text of an InitializeResult.
-    [[nodiscard]] virtual std::string initialize_result(protocol::revision revision, session_mode mode) const = 0;
+    [[nodiscard]] virtual std::string
+    initialize_result(protocol::revision revision, session_mode mode, std::uint32_t offers) const
+        = 0;
     [[nodiscard]] virtual outcome handle(incoming const& request) = 0;
     /// Whether handle() would answer without a call.
     [[nodiscard]] virtual bool is_instant(protocol::message const& request) const = 0;

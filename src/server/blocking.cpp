@@ -52,7 +52,8 @@ namespace belay::detail {
 
 blocking_state::blocking_state(
     runtime::node& node, std::shared_ptr<runtime::call> const& on, job job, admission::place place)
-    : node_(node), loop_(on->loop()), on_(on), id_(on->id()), job_(std::move(job)), place_(std::move(place))
+    : node_(node), loop_(on->loop()), on_(on), id_(on->id()),
+      capabilities_(on->session().current_record()->client_capabilities), job_(std::move(job)), place_(std::move(place))
 {
 }
 
@@ -66,7 +67,7 @@ void blocking_state::run() noexcept
         try {
             response = protocol::result_response(id_, render(job_.run(context), job_.revision));
         } catch (...) {
-            response = failed_answer(node_.log(), job_.name, id_, job_.revision);
+            response = failed_answer(node_.log(), job_.name, id_, job_.revision, capabilities_);
         }
     } catch (...) { // failed_answer tells what tools throw; this is the end of memory
         response.reset();
@@ -91,7 +92,8 @@ void blocking_state::progress(double value, std::optional<double> total, std::st
     if (!(value > progress_))
         return;
     progress_ = value;
-    put({progress_notice(job_.token, value, total, message), std::nullopt});
+    auto const& text = protocol::has_progress_messages(job_.revision) ? message : std::string();
+    put({progress_notice(job_.token, value, total, text), std::nullopt});
 }
 
 void blocking_state::put(message fresh)

@@ -60,6 +60,7 @@ private:
     base::loop& loop_;
     std::weak_ptr<runtime::call> on_; // locked on the loop only, so that the call dies there
     std::string const id_;
+    std::string const capabilities_; // of the client, as JSON text
     job job_;
     std::optional<admission::place> place_;
     std::atomic<bool> is_cancelled_ = false;

@@ -222,7 +222,9 @@ task<void> tool_life(std::shared_ptr<call_state> state, std::string name, waitin
     } catch (unwinding const&) {
     } catch (...) {
         if (!state->is_ended()) // else: cancelled inside an operation that is not ours
-            response = failed_answer(state->node().log(), name, state->on().id(), state->revision());
+            response = failed_answer(
+                state->node().log(), name, state->on().id(), state->revision(),
+                state->on().session().current_record()->client_capabilities);
     }
     if (!response.empty())
         state->on().answer(std::move(response));

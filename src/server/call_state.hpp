@@ -62,7 +62,7 @@ public:
     /// Asks the client and gives its result. Throws client_error. See questions.cpp.
     [[nodiscard]] task<json::object>
     ask(std::string_view method, std::string params, std::string key, std::optional<std::chrono::nanoseconds> limit);
-    /// Whether the client has said that it can do this; "sampling/tools" is the member of a member.
+    /// Whether the client can be asked this; see has_capability().
     [[nodiscard]] bool client_has(std::string_view capability) const;
     /// Throws tool_error where no question can be asked, whatever the client can do.
     void require_questions() const;

@@ -16,8 +16,9 @@ task<tool_result> run_checked(std::shared_ptr<schema_check const> schema, task<t
 
 }
 
-std::shared_ptr<schema_check const>
-check_of(std::string const& tool, std::string_view which, json::object const& schema)
+std::shared_ptr<schema_check const> check_of(
+    std::string const& tool, std::string_view which, json::object const& schema,
+    std::shared_ptr<schema_limits const> limits)
 {
     auto const named = "tool " + tool + ", " + std::string(which) + " schema: ";
     // Clients refuse a whole list in which one schema has another type.
@@ -25,7 +26,7 @@ check_of(std::string const& tool, std::string_view which, json::object const& sc
     if (!type || *type != "object")
         throw std::invalid_argument(named + "/type: must be \"object\"");
     try {
-        return std::make_shared<schema_check const>(schema);
+        return std::make_shared<schema_check const>(schema, std::move(limits));
     } catch (std::invalid_argument const& error) {
         throw std::invalid_argument(named + error.what());
     }

@@ -13,8 +13,9 @@
 namespace belay::detail {
 
 /// A tool's schema, ready for use; `which` is "input" or "output". Throws std::invalid_argument if it cannot be used.
-[[nodiscard]] std::shared_ptr<schema_check const>
-check_of(std::string const& tool, std::string_view which, json::object const& schema);
+[[nodiscard]] std::shared_ptr<schema_check const> check_of(
+    std::string const& tool, std::string_view which, json::object const& schema,
+    std::shared_ptr<schema_limits const> limits);
 
 /// Without a schema of its own, everything is good: the codec has the say.
 [[nodiscard]] std::expected<void, decode_error>

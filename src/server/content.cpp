@@ -3,6 +3,7 @@
 
 #include "json/serialize.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace belay::content {
@@ -67,12 +68,13 @@ json::object audio(blob const& data, std::string_view mime)
 
 json::object embedded(std::string_view uri, std::string_view mime, std::string_view text)
 {
-    return embed(detail::contents_part(uri, {{}, std::string(mime), std::string(text), {}}, {}));
+    return embed(
+        detail::contents_part(uri, {{}, std::string(mime), std::string(text), {}}, {}, protocol::newest_revision));
 }
 
 json::object embedded(std::string_view uri, std::string_view mime, blob const& data)
 {
-    return embed(detail::contents_part(uri, {{}, std::string(mime), {}, data}, {}));
+    return embed(detail::contents_part(uri, {{}, std::string(mime), {}, data}, {}, protocol::newest_revision));
 }
 
 json::object link(std::string_view uri, std::string_view name, std::string_view mime, std::string_view description)
@@ -115,7 +117,8 @@ json::object annotations_object(belay::annotations const& notes)
     return object;
 }
 
-json::object contents_part(std::string_view uri, resource_part const& part, std::string_view default_mime)
+json::object contents_part(
+    std::string_view uri, resource_part const& part, std::string_view default_mime, protocol::revision revision)
 {
     json::object object;
     object["uri"] = part.uri.empty() ? uri : std::string_view(part.uri);
@@ -125,12 +128,60 @@ json::object contents_part(std::string_view uri, resource_part const& part, std:
         object["blob"] = content::base64(part.data->bytes);
     else
         object["text"] = part.text;
+    if (!part.meta.empty() && revision >= protocol::revision::r2025_06_18)
+        object["_meta"] = part.meta;
     return object;
 }
 
 resource_contents json_contents(json::value const& value)
 {
     return {{{{}, "application/json", json_text::to_json(value), {}}}};
+}
+
+std::expected<std::vector<json::object>, std::string>
+sampling_blocks(json::value const& content, protocol::revision revision)
+{
+    using enum protocol::revision;
+    struct kind {
+        std::string_view type;
+        protocol::revision since;
+    };
+    static constexpr kind kinds[]
+        = {{"text", r2024_11_05},
+           {"image", r2024_11_05},
+           {"audio", r2025_03_26},
+           {"tool_use", r2025_11_25},
+           {"tool_result", r2025_11_25}};
+    std::vector<json::object> blocks;
+    auto const add = [&](json::value const& one) -> std::string {
+        auto const* block = one.if_object();
+        auto const* type = block ? block->if_contains("type") : nullptr;
+        if (!type || !type->is_string())
+            return "The content of a sampling message must be a block such as content::text makes, or an array of "
+                   "them.";
+        std::string const name(type->get_string());
+        auto const* const known = std::ranges::find(kinds, name, &kind::type);
+        if (known == std::end(kinds))
+            return "A sampling message cannot hold a block of type " + name + ".";
+        if (revision < known->since)
+            return "This tool wants to show the client's model a block of type " + name
+                + ", which clients have since MCP " + std::string(protocol::to_string(known->since))
+                + "; this one speaks " + std::string(protocol::to_string(revision)) + ".";
+        blocks.push_back(block_for(*block, revision));
+        return {};
+    };
+    auto const* const several = content.if_array();
+    if (several && several->empty())
+        return std::unexpected("A sampling message needs content.");
+    if (!several) {
+        if (auto why = add(content); !why.empty())
+            return std::unexpected(std::move(why));
+        return blocks;
+    }
+    for (auto const& each : *several)
+        if (auto why = add(each); !why.empty())
+            return std::unexpected(std::move(why));
+    return blocks;
 }
 
 json::object block_for(json::object block, protocol::revision revision)
@@ -151,6 +202,8 @@ json::object block_for(json::object block, protocol::revision revision)
         block.erase("_meta");
         if (auto* notes = block.if_contains("annotations"); notes && notes->is_object())
             notes->get_object().erase("lastModified");
+        if (auto* resource = block.if_contains("resource"); resource && resource->is_object())
+            resource->get_object().erase("_meta");
     }
     return block;
 }

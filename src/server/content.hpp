@@ -6,15 +6,23 @@
 #include <belay/content.hpp>
 #include <belay/resource.hpp>
 
+#include <expected>
+#include <string>
+#include <vector>
+
 namespace belay::detail {
 
 /// The block as a client of that revision knows it.
 [[nodiscard]] json::object block_for(json::object block, protocol::revision revision);
 
+/// The blocks of a sampling message, as clients of that revision know them; or why they cannot be sent to them.
+[[nodiscard]] std::expected<std::vector<json::object>, std::string>
+sampling_blocks(json::value const& content, protocol::revision revision);
+
 [[nodiscard]] json::object annotations_object(belay::annotations const& notes);
 
 /// One of the `contents` of a resource.
-[[nodiscard]] json::object
-contents_part(std::string_view uri, resource_part const& part, std::string_view default_mime);
+[[nodiscard]] json::object contents_part(
+    std::string_view uri, resource_part const& part, std::string_view default_mime, protocol::revision revision);
 
 }

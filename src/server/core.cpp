@@ -33,7 +33,7 @@ std::string bad_arguments_answer(
 /// Runs a quick tool; what it throws is an answer too.
 std::string quick_answer(
     base::logger const& log, tool_definition const& tool, std::string_view id, json::object const& arguments,
-    protocol::revision revision)
+    protocol::revision revision, runtime::live_session* session)
 {
     try {
         auto const result = tool.quick(arguments);
@@ -42,7 +42,9 @@ std::string quick_answer(
         return result ? protocol::result_response(id, render(*result, revision))
                       : bad_arguments_answer(tool, id, result.error(), revision);
     } catch (...) {
-        return failed_answer(log, tool.name, id, revision);
+        auto const record = session ? session->current_record() : nullptr;
+        return failed_answer(
+            log, tool.name, id, revision, record ? std::string_view(record->client_capabilities) : "{}");
     }
 }
 
@@ -210,7 +212,7 @@ void server_core::changed(list which)
                protocol::method::prompts_list_changed};
         core->node_->broadcast(
             protocol::notification(methods[static_cast<std::size_t>(which)], {}),
-            [](store::session_record const&) { return true; });
+            [bit = bit_of(which)](store::session_record const& record) { return (record.offers & bit) != 0; });
     });
 }
 
@@ -224,6 +226,19 @@ void server_core::mount(std::string path, std::shared_ptr<server_core> const& wh
     if (!is_self && !what->mounts_.empty())
         throw std::invalid_argument("the server for " + path + " has mounts of its own; mount those here");
     mounts_.push_back({std::move(path), is_self ? nullptr : what}); // itself: not to keep itself alive
+}
+
+void server_core::limit_schemas(schema_limits const& limits)
+{
+    *schema_limits_ = limits;
+    auto const tools = tools_.now();
+    for (auto const& each : tools->in_order) {
+        auto const& tool = *each->what;
+        if (tool.input_check)
+            (void)check_of(tool.name, "input", tool.input_schema, schema_limits_);
+        if (tool.output_check)
+            (void)check_of(tool.name, "output", *tool.output_schema, schema_limits_);
+    }
 }
 
 // --- life
@@ -280,11 +295,32 @@ void server_core::log_to_all(log_level level, std::string notice)
         });
 }
 
+void server_core::notify_all(std::string_view method, json::object const& params)
+{
+    std::lock_guard const lock(node_mutex_);
+    if (node_)
+        node_->broadcast(protocol::notification(method, json_text::to_json(params)), [](store::session_record const&) {
+            return true;
+        });
+}
+
 // --- requests
 
 server_core::~server_core() = default;
 
-std::string server_core::initialize_result(protocol::revision revision, runtime::session_mode mode) const
+std::uint32_t server_core::offers() const
+{
+    auto const is_declared = [&](server::list which) { return about_.declared[static_cast<std::size_t>(which)]; };
+    auto bits = bit_of(list::tools);
+    if (!resources_.is_empty() || is_declared(server::list::resources) || is_declared(server::list::resource_templates))
+        bits |= bit_of(list::resources);
+    if (!prompts_.is_empty() || is_declared(server::list::prompts))
+        bits |= bit_of(list::prompts);
+    return bits;
+}
+
+std::string
+server_core::initialize_result(protocol::revision revision, runtime::session_mode mode, std::uint32_t offers) const
 {
     bool const has_session = mode != runtime::session_mode::none;
     json::object result;
@@ -298,12 +334,12 @@ std::string server_core::initialize_result(protocol::revision revision, runtime:
     if (mode == runtime::session_mode::resumable)
         capabilities["experimental"].emplace_object()[protocol::feature::idempotency].emplace_object();
     capabilities["tools"] = changing;
-    if (!resources_.is_empty()) {
+    if (offers & bit_of(list::resources)) {
         auto& resources = capabilities["resources"].emplace_object();
         if (has_session)
             resources = {{"subscribe", true}, {"listChanged", true}};
     }
-    if (!prompts_.is_empty())
+    if (offers & bit_of(list::prompts))
         capabilities["prompts"] = changing;
     if ((prompts_.has_completers() || resources_.has_completers()) && revision >= protocol::revision::r2025_03_26)
         capabilities["completions"].emplace_object();
@@ -431,14 +467,14 @@ runtime::outcome server_core::call_tool(runtime::incoming const& request) const
         start.traits.is_retry_safe = tool.read_only.value_or(false) || tool.idempotent.value_or(false);
         start.run = [found, &node = request.node, revision = request.revision, id = message.id,
                      arguments = json::object(*arguments, json::storage_ptr())](std::shared_ptr<runtime::call> on) {
-            on->answer(quick_answer(node.log(), *found, id, arguments, revision));
+            on->answer(quick_answer(node.log(), *found, id, arguments, revision, &on->session()));
         };
         return start;
     }
 
     if (tool.quick)
         return runtime::instant_answer{
-            quick_answer(request.node.log(), tool, message.id, *arguments, request.revision)};
+            quick_answer(request.node.log(), tool, message.id, *arguments, request.revision, request.session.get())};
 
     auto const token = progress_token_of(message);
     auto begin = tool.blocking ? prepare_blocking(tool, request, *arguments, token, workers_)

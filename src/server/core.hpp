@@ -8,6 +8,7 @@
 #include "server/prompts.hpp"
 #include "server/registry.hpp"
 #include "server/resources.hpp"
+#include "json/schema_check.hpp"
 
 #include <belay/server.hpp>
 
@@ -31,6 +32,7 @@ public:
         std::string instructions;
         std::vector<icon> icons;
         std::array<std::size_t, 4> page_sizes{}; // by server::list; 0: all
+        std::array<bool, 4> declared{};          // by server::list: also while it is empty
     };
 
     server_core(std::string name, std::string version);
@@ -69,6 +71,11 @@ public:
         on_log_level_ = std::move(function);
     }
 
+    /// What schemas that authors wrote may ask for, and what checking against them may cost. Before the start, when it
+    /// is settled what they are, the schemas there are are held to them: throws std::invalid_argument.
+    void limit_schemas(schema_limits const& limits);
+    [[nodiscard]] std::shared_ptr<schema_limits const> schema_bounds() const { return schema_limits_; }
+
     /// Where blocking tools run; set before the first request, and kept for as long as there are calls.
     void work_on(base::worker_pool* workers) { workers_ = workers; }
     /// Begins the periodic functions, and if there are sessions to tell them of changes. On the loop; stop() too.
@@ -79,13 +86,20 @@ public:
     void resource_updated(std::string const& uri);
     [[nodiscard]] std::vector<std::string> subscriptions() const;
     void log_to_all(log_level level, std::string notice);
+    void notify_all(std::string_view method, json::object const& params);
 
-    [[nodiscard]] std::string initialize_result(protocol::revision revision, runtime::session_mode mode) const override;
+    [[nodiscard]] std::uint32_t offers() const override;
+    [[nodiscard]] std::string
+    initialize_result(protocol::revision revision, runtime::session_mode mode, std::uint32_t offers) const override;
     [[nodiscard]] runtime::outcome handle(runtime::incoming const& request) override;
     [[nodiscard]] bool is_instant(protocol::message const& request) const override;
 
 private:
     enum class list { tools, resources, prompts };
+    [[nodiscard]] static constexpr std::uint32_t bit_of(list which) noexcept
+    {
+        return 1u << static_cast<unsigned>(which);
+    }
 
     [[nodiscard]] std::size_t page_size(server::list which) const noexcept
     {
@@ -106,6 +120,8 @@ private:
     std::deque<std::pair<std::chrono::nanoseconds, std::function<void()>>> periodic_;
     std::vector<mounted> mounts_;
     std::deque<std::unique_ptr<base::timer>> timers_;
+
+    std::shared_ptr<schema_limits> schema_limits_ = std::make_shared<schema_limits>(widest_schema_limits);
 
     std::mutex reserved_mutex_;
     std::set<std::string> reserved_;

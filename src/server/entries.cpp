@@ -49,6 +49,11 @@ server& server::page_size(list which, std::size_t items)
     core_->about().page_sizes[static_cast<std::size_t>(which)] = items;
     return *this;
 }
+server& server::declare(list which)
+{
+    core_->about().declared[static_cast<std::size_t>(which)] = true;
+    return *this;
+}
 server& server::mount_stateless(std::string path, server const& what)
 {
     core_->mount(std::move(path), what.core_);
@@ -107,6 +112,10 @@ void server::resource_updated(std::string const& uri)
 {
     core_->resource_updated(uri);
 }
+void server::notify(std::string const& method, json::object const& params)
+{
+    core_->notify_all(method, params);
+}
 std::vector<std::string> server::subscriptions() const
 {
     return core_->subscriptions();
@@ -158,13 +167,13 @@ tool_entry& tool_entry::meta(std::string key, json::value value)
 }
 tool_entry& tool_entry::input_schema(json::object schema)
 {
-    definition_.input_check = detail::check_of(definition_.name, "input", schema);
+    definition_.input_check = detail::check_of(definition_.name, "input", schema, core_->schema_bounds());
     definition_.input_schema = std::move(schema);
     return *this;
 }
 tool_entry& tool_entry::output_schema(json::object schema)
 {
-    definition_.output_check = detail::check_of(definition_.name, "output", schema);
+    definition_.output_check = detail::check_of(definition_.name, "output", schema, core_->schema_bounds());
     definition_.output_schema = std::move(schema);
     return *this;
 }

@@ -48,6 +48,8 @@ std::string render_prompt(prompt_result const& result, prompt_definition const& 
         message["content"] = block_for(each.content, revision);
         messages.push_back(std::move(message));
     }
+    if (!result.meta.empty())
+        object["_meta"] = result.meta;
     return json_text::to_json(object);
 }
 

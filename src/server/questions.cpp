@@ -4,6 +4,8 @@
 #include "protocol/names.hpp"
 #include "runtime/node.hpp"
 #include "server/call_state.hpp"
+#include "server/content.hpp"
+#include "server/render.hpp"
 #include "json/serialize.hpp"
 
 #include <boost/json/parse.hpp>
@@ -35,6 +37,29 @@ action action_of(json::object const& result)
     if (text == "cancel")
         return action::cancelled;
     detail::throw_bad_answer({"/action", "expected accept, decline or cancel"});
+}
+
+/// Clients before 2025-11-25 know one block per message: several become several messages of the same role.
+json::array sampling_messages(std::vector<sampling_message> const& given, protocol::revision revision)
+{
+    json::array messages;
+    for (auto const& each : given) {
+        auto blocks = detail::sampling_blocks(each.content, revision);
+        if (!blocks)
+            throw tool_error(blocks.error());
+        json::object message;
+        message["role"] = each.from == role::user ? "user" : "assistant";
+        if (each.content.is_array() && revision >= protocol::revision::r2025_11_25) {
+            message["content"] = json::array(blocks->begin(), blocks->end());
+            messages.push_back(std::move(message));
+            continue;
+        }
+        for (auto& block : *blocks) {
+            message["content"] = std::move(block);
+            messages.push_back(message);
+        }
+    }
+    return messages;
 }
 
 /// The schema as clients of the revision understand it: 2025-06-18 has defaults for booleans only.
@@ -139,16 +164,12 @@ task<sampled> call::sample(sampling_request request, std::optional<std::chrono::
     state_->require_questions();
     if (!can_sample())
         throw tool_error("This tool needs a model, and the client offers none (sampling).");
-    if (!request.tools.empty() && !state_->client_has("sampling/tools"))
+    bool const has_tools
+        = state_->revision() >= protocol::revision::r2025_11_25 && state_->client_has("sampling/tools");
+    if ((!request.tools.empty() || !request.tool_choice.empty()) && !has_tools)
         throw tool_error("This tool needs a model that can use tools, and the client offers none (sampling.tools).");
     json::object params;
-    auto& messages = params["messages"].emplace_array();
-    for (auto& each : request.messages) {
-        json::object message;
-        message["role"] = each.from == role::user ? "user" : "assistant";
-        message["content"] = std::move(each.content);
-        messages.push_back(std::move(message));
-    }
+    params["messages"] = sampling_messages(request.messages, state_->revision());
     params["maxTokens"] = request.max_tokens;
     if (!request.system_prompt.empty())
         params["systemPrompt"] = request.system_prompt;
@@ -161,7 +182,10 @@ task<sampled> call::sample(sampling_request request, std::optional<std::chrono::
     }
     if (!request.model_preferences.empty())
         params["modelPreferences"] = std::move(request.model_preferences);
-    if (!request.include_context.empty())
+    // Since 2025-11-25 it is for clients that say they have it.
+    bool const has_context
+        = state_->revision() < protocol::revision::r2025_11_25 || state_->client_has("sampling/context");
+    if (!request.include_context.empty() && (has_context || request.include_context == "none"))
         params["includeContext"] = request.include_context;
     if (!request.metadata.empty())
         params["metadata"] = std::move(request.metadata);
@@ -223,18 +247,7 @@ bool call_state::client_has(std::string_view capability) const
 {
     if (!on_->can_ask())
         return false;
-    auto const record = on_->session().current_record();
-    auto const all = parsed(record->client_capabilities);
-    json::value const* at = &all;
-    for (auto rest = capability; !rest.empty();) {
-        auto const slash = std::min(rest.find('/'), rest.size());
-        auto const* object = at->if_object();
-        at = object ? object->if_contains(rest.substr(0, slash)) : nullptr;
-        if (!at)
-            return false;
-        rest.remove_prefix(std::min(slash + 1, rest.size()));
-    }
-    return true;
+    return has_capability(on_->session().current_record()->client_capabilities, capability);
 }
 
 task<json::object> call_state::ask(

@@ -3,6 +3,10 @@
 #include "server/content.hpp"
 #include "json/serialize.hpp"
 
+#include <boost/json/parse.hpp>
+
+#include <algorithm>
+
 namespace belay::detail {
 
 namespace {
@@ -113,13 +117,30 @@ void add_looks(json::object& to, std::vector<icon> const& icons, json::object co
         to["_meta"] = meta;
 }
 
-std::string
-failed_answer(base::logger const& log, std::string const& tool, std::string_view id, protocol::revision revision)
+bool has_capability(std::string_view capabilities, std::string_view name)
+{
+    boost::system::error_code error;
+    auto const all = json::parse(capabilities, error);
+    json::value const* at = &all;
+    for (auto rest = name; !rest.empty();) {
+        auto const slash = std::min(rest.find('/'), rest.size());
+        auto const* object = at->if_object();
+        at = object ? object->if_contains(rest.substr(0, slash)) : nullptr;
+        if (!at)
+            return false;
+        rest.remove_prefix(std::min(slash + 1, rest.size()));
+    }
+    return true;
+}
+
+std::string failed_answer(
+    base::logger const& log, std::string const& tool, std::string_view id, protocol::revision revision,
+    std::string_view capabilities)
 {
     try {
         throw;
     } catch (url_required const& needs) {
-        if (revision >= protocol::revision::r2025_11_25) {
+        if (revision >= protocol::revision::r2025_11_25 && has_capability(capabilities, "elicitation/url")) {
             json::object one;
             one["mode"] = "url";
             one["message"] = needs.what();
@@ -130,7 +151,7 @@ failed_answer(base::logger const& log, std::string const& tool, std::string_view
             return protocol::error_response(id, {protocol::code::url_required, needs.what(), json_text::to_json(data)});
         }
         tool_result result;
-        result.text = std::string(needs.what()) + " " + needs.url();
+        result.text = std::string(needs.what()) + " Open this page, then call the tool again: " + needs.url();
         result.is_error = true;
         return protocol::result_response(id, render(result, revision));
     } catch (...) {

@@ -21,9 +21,13 @@ void append_tool(std::string& out, tool_definition const& tool, protocol::revisi
 /// Adds icons and `_meta` to a listed thing, where the revision has them.
 void add_looks(json::object& to, std::vector<icon> const& icons, json::object const& meta, protocol::revision revision);
 
-/// The response of a tool that threw: of the exception being handled.
-[[nodiscard]] std::string
-failed_answer(base::logger const& log, std::string const& tool, std::string_view id, protocol::revision revision);
+/// The response of a tool that threw: of the exception being handled. `capabilities` are the client's, as JSON text.
+[[nodiscard]] std::string failed_answer(
+    base::logger const& log, std::string const& tool, std::string_view id, protocol::revision revision,
+    std::string_view capabilities);
+
+/// Whether the client has said that it can do this; "sampling/tools" is the member of a member.
+[[nodiscard]] bool has_capability(std::string_view capabilities, std::string_view name);
 
 /// The error of a resource or prompt that threw: `missing` for not_found, of the exception being handled.
 [[nodiscard]] protocol::rpc_error

@@ -52,13 +52,18 @@ void append_resource(std::string& out, resource_definition const& what, protocol
     json_text::append_json(out, object);
 }
 
-std::string render_contents(resource_contents const& contents, std::string_view uri, std::string_view mime)
+std::string render_contents(
+    resource_contents const& contents, std::string_view uri, std::string_view mime, protocol::revision revision)
 {
     json::array parts;
     for (auto const& each : contents.parts)
-        parts.push_back(contents_part(uri, each, mime));
+        parts.push_back(contents_part(uri, each, mime, revision));
     std::string out = "{\"contents\":";
     json_text::append_json(out, parts);
+    if (!contents.meta.empty()) {
+        out += ",\"_meta\":";
+        json_text::append_json(out, contents.meta);
+    }
     out += '}';
     return out;
 }
@@ -166,7 +171,7 @@ runtime::outcome resource_catalogue::read(runtime::incoming const& request) cons
             auto const contents = what->what->read.quick(what->variables);
             if (!contents)
                 return bad_variables(contents.error());
-            return give(request, render_contents(*contents, uri, what->what->mime));
+            return give(request, render_contents(*contents, uri, what->what->mime, request.revision));
         } catch (...) {
             return refuse(request, failed());
         }
@@ -179,11 +184,12 @@ runtime::outcome resource_catalogue::read(runtime::incoming const& request) cons
     start.traits.is_retry_safe = true;
     start.progress_token = progress_token_of(request.message);
     start.run = [&node = request.node, context = context_of(request), id = request.message.id, uri, failed,
-                 mime = what->what->mime, work = std::move(*work)](std::shared_ptr<runtime::call> on) mutable {
+                 mime = what->what->mime, revision = request.revision,
+                 work = std::move(*work)](std::shared_ptr<runtime::call> on) mutable {
         start_work<resource_contents>(
             node, std::move(on), std::move(context), std::move(work),
-            [id, uri, mime](resource_contents const& contents) {
-                return protocol::result_response(id, render_contents(contents, uri, mime));
+            [id, uri, mime, revision](resource_contents const& contents) {
+                return protocol::result_response(id, render_contents(contents, uri, mime, revision));
             },
             [id, failed] { return protocol::error_response(id, failed()); });
     };
@@ -198,29 +204,31 @@ runtime::outcome resource_catalogue::subscribe(runtime::incoming const& request,
     std::string uri(view(*given));
     if (wanted && !find(uri))
         return refuse(request, unknown(uri));
-    auto const limit = request.node.settings().max_subscriptions;
-    auto const record = request.session->current_record();
-    if (wanted && record->subscriptions.size() >= limit
-        && std::ranges::find(record->subscriptions, uri) == record->subscriptions.end())
-        return refuse(
-            request,
-            {protocol::code::invalid_params,
-             "This session has as many subscriptions as it may (" + std::to_string(limit) + "); unsubscribe from some",
-             {}});
     return runtime::deferred_answer{[&node = request.node, session = request.session, uri = std::move(uri), wanted,
                                      id = request.message.id](std::move_only_function<void(std::string)> answer) {
+        auto const limit = node.settings().max_subscriptions;
+        // Decided by the edit, which is made on the record that it will replace.
+        auto const is_full = std::make_shared<bool>(false);
         node.change(
             session,
-            [uri, wanted](store::session_record& to) {
+            [uri, wanted, limit, is_full](store::session_record& to) {
                 std::erase(to.subscriptions, uri);
-                if (wanted)
+                *is_full = wanted && to.subscriptions.size() >= limit;
+                if (wanted && !*is_full)
                     to.subscriptions.push_back(uri);
             },
-            [id, answer = std::move(answer)](result<void> changed) mutable {
-                answer(
-                    changed ? protocol::result_response(id, "{}")
-                            : protocol::error_response(
-                                  id, {protocol::code::internal_error, changed.error().message(), {}}));
+            [id, limit, is_full, answer = std::move(answer)](result<void> changed) mutable {
+                if (!changed)
+                    return answer(
+                        protocol::error_response(id, {protocol::code::internal_error, changed.error().message(), {}}));
+                if (*is_full)
+                    return answer(protocol::error_response(
+                        id,
+                        {protocol::code::invalid_params,
+                         "This session has as many subscriptions as it may (" + std::to_string(limit)
+                             + "); unsubscribe from some",
+                         {}}));
+                answer(protocol::result_response(id, "{}"));
             });
     }};
 }

@@ -113,6 +113,7 @@ struct session_record {
     std::string client_capabilities; ///< JSON text
     bool initialized = false;
     int log_level = 0;
+    std::uint32_t offers = ~std::uint32_t(0); ///< What its client was told that there is; the service knows the bits.
     std::vector<std::string> subscriptions;
     std::uint64_t revision = 0; ///< Changes are compare-and-set on this number.
 };

@@ -152,13 +152,15 @@ void message_pipe::initialize(protocol::message const& message)
     hello.revision = *revision;
     hello.info = protocol::object_text(message.params, "clientInfo");
     hello.capabilities = protocol::object_text(message.params, "capabilities");
-    auto answer = [self = shared_from_this(), id = message.id, revision = hello.revision](std::error_code why) {
+    hello.offers = service_.offers();
+    auto answer = [self = shared_from_this(), id = message.id, revision = hello.revision,
+                   offers = hello.offers](std::error_code why) {
         self->is_opening_ = false;
         self->write(
             why ? protocol::error_response(
                       id, {code::server_error, "The server cannot take this now: " + why.message(), {}})
                 : protocol::result_response(
-                      id, self->service_.initialize_result(revision, runtime::session_mode::kept)));
+                      id, self->service_.initialize_result(revision, runtime::session_mode::kept, offers)));
     };
     is_opening_ = true;
     if (use_)

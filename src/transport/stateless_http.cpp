@@ -123,9 +123,10 @@ void stateless_http::dispatch(exchange_ptr exchange, answer_form form, protocol:
         auto const revision = protocol::negotiate(message);
         return answer(
             *exchange, form,
-            revision ? protocol::result_response(
-                           message.id, service_.initialize_result(*revision, runtime::session_mode::none))
-                     : protocol::error_response(message.id, revision.error()));
+            revision
+                ? protocol::result_response(
+                      message.id, service_.initialize_result(*revision, runtime::session_mode::none, service_.offers()))
+                : protocol::error_response(message.id, revision.error()));
     }
     auto const revision = revision_of(exchange->request());
     auto outcome = service_.handle({node_, no_session, revision, message, trace ? &*trace : nullptr});

@@ -283,6 +283,7 @@ void streamable_http::initialize(exchange_ptr exchange, protocol::message const&
     hello.revision = *revision;
     hello.info = protocol::object_text(message.params, "clientInfo");
     hello.capabilities = protocol::object_text(message.params, "capabilities");
+    hello.offers = service_.offers();
     auto const session = exchange->request().header(protocol::header::session);
     if (!session)
         return open_session(std::move(exchange), message.id, std::move(hello));
@@ -332,7 +333,8 @@ void streamable_http::answer_initialize(
     auto const session = base::to_string(use.session()->key.id);
     auto const mode
         = settings_.answer == answer_form::json ? runtime::session_mode::kept : runtime::session_mode::resumable;
-    auto response = protocol::result_response(id, service_.initialize_result(revision, mode));
+    auto response = protocol::result_response(
+        id, service_.initialize_result(revision, mode, use.session()->current_record()->offers));
     if (settings_.answer != answer_form::sse)
         return exchange->respond({200, json_type, {{protocol::header::session, session}}}, response);
     // The priming event would be the first thing of a stream that ends with it; the answer is one event without id.

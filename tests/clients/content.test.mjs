@@ -53,6 +53,14 @@ const kinds = [
         const { uri, text, blob } = result.content[1].resource;
         assert.deepEqual([uri, text, typeof blob], ['test://static/resource/2', undefined, 'string']);
     }],
+    ['getResourceLinks', { count: 2 }, (result) => {
+        assert.deepEqual(types(result), ['text', 'resource_link', 'resource_link']);
+        const links = result.content.slice(1).map(({ uri, name, mimeType }) => [uri, name, mimeType]);
+        assert.deepEqual(links, [
+            ['test://static/resource/1', 'Resource 1', 'text/plain'],
+            ['test://static/resource/2', 'Resource 2', 'application/octet-stream'],
+        ]);
+    }],
     ['mcp_apps_hello_world', {}, ({ content, structuredContent, _meta }) => {
         assert.equal(content[0].type, 'text');
         assert.deepEqual(

@@ -321,6 +321,28 @@ TEST_F(Limits, BrowsersGetFourConnections)
     EXPECT_EQ(logs, utility_texts("t", 3, 1000));
 }
 
+TEST_F(Limits, AGetWithoutAnOriginIsOfThePageTooThatUsesTheSession)
+{
+    start();
+    header_list const page{{"Origin", "http://localhost:5173"}};
+    auto const session = open_session("2025-11-25", page);
+    auto listener = get(session);
+    std::vector<http_client> calls;
+    for (int i = 0; i < 4; ++i)
+        calls.push_back(open_post(
+            session, tool_call(std::to_string(i), "utility-notifications", utility_arguments("t", 3, 1000)), page));
+    ASSERT_TRUE(calls[0].wait_ended());
+    seen first;
+    while (auto const event = calls[0].next_event())
+        first.add(*event);
+    auto back = get(session, first.cursor);
+    ASSERT_EQ(back.head().status, 200u);
+    ASSERT_TRUE(calls[1].wait_ended());
+    settle();
+    EXPECT_EQ(host().node().open_followings(), 4u);
+    EXPECT_EQ(listener.poll_ending(), http_client::ending::open);
+}
+
 TEST_F(Limits, TenCallsOfAPageFinishByPolling)
 {
     start();

@@ -187,6 +187,17 @@ TEST_F(Reference, SubscribedResourcesChangeEveryTenSeconds)
         EXPECT_NE(text_at(each, "method"), "notifications/resources/updated");
 }
 
+TEST_F(Reference, StandardErrorIsToldWhereItIsWanted)
+{
+    app::add_reference_stderr(server_);
+    start_and_open();
+    EXPECT_TRUE(ask_for("logging/setLevel", R"({"level":"emergency"})").is_object());
+    auto const messages = heard(61s);
+    ASSERT_EQ(messages.size(), 2u);
+    EXPECT_EQ(text_at(messages[0], "method"), "notifications/stderr");
+    EXPECT_FALSE(text_at(messages[0], "params/content").empty());
+}
+
 TEST_F(Reference, LogLevelIsConfirmedAndObeyed)
 {
     app::add_reference_background(server_, seeded_);

@@ -85,8 +85,42 @@ TEST_F(Registration, SeveralChangesAreToldOnce)
     EXPECT_EQ(methods(listener), texts{"notifications/tools/list_changed"});
 }
 
+TEST_F(Registration, ASessionHearsOnlyOfWhatItWasToldThereIs)
+{
+    start();
+    auto const early = open_session();
+    auto listener = get(early);
+    run(early, "grow_all");
+    EXPECT_EQ(methods(listener), texts{"notifications/tools/list_changed"});
+    // Whoever comes now is told that there are such things, and of their changes.
+    auto const answer = post_plain(hello());
+    EXPECT_TRUE(at(answer.json(), "result/capabilities/prompts").is_object());
+    auto const late = open_session();
+    auto late_listener = get(late);
+    server_.prompt("another", [] { return std::string(); });
+    EXPECT_EQ(methods(late_listener), texts{"notifications/prompts/list_changed"});
+    EXPECT_EQ(methods(listener), texts());
+    // A new hello on a live session tells it too.
+    EXPECT_EQ(post(early, hello()).status, 200u);
+    EXPECT_EQ(post(early, notification("notifications/initialized")).status, 202u);
+    server_.remove_prompt("another");
+    EXPECT_EQ(methods(listener), texts{"notifications/prompts/list_changed"});
+}
+
+TEST_F(Registration, WhatIsDeclaredIsThereFromTheStart)
+{
+    server_.declare(server::list::prompts).declare(server::list::resource_templates);
+    start();
+    auto const answer = post_plain(hello()).json();
+    EXPECT_EQ(at(answer, "result/capabilities/prompts/listChanged"), json::value(true));
+    EXPECT_EQ(at(answer, "result/capabilities/resources/subscribe"), json::value(true));
+    auto const session = open_session();
+    EXPECT_EQ(names(session, "prompts/list", "prompts", "name"), texts());
+}
+
 TEST_F(Registration, EveryListIsToldOfItsOwnChanges)
 {
+    server_.declare(server::list::prompts).declare(server::list::resources);
     start();
     auto const session = open_session();
     auto listener = get(session);

@@ -57,7 +57,15 @@ public:
         store::stream_key const& key, store::stream_meta meta, std::string const& owner, base::time_point now,
         store::completion<store::opened_stream> done) override
     {
-        inner_.open(key, std::move(meta), owner, now, later(std::move(done)));
+        auto label = meta.label;
+        inner_.open(
+            key, std::move(meta), owner, now,
+            [this, key, label = std::move(label),
+             done = later(std::move(done))](result<store::opened_stream> opened) mutable {
+                if (opened)
+                    opened_.push_back({key, std::move(label), opened->twin.value_or(key.stream)});
+                done(std::move(opened));
+            });
     }
     void append(
         store::stream_key const& key, store::fence fence, std::vector<store::event_data> events, bool finish,
@@ -90,6 +98,23 @@ public:
     [[nodiscard]] bool is_blank(store::stream_id stream, std::uint64_t sequence) const
     {
         return blanked_.contains({stream, sequence});
+    }
+    struct opened_call {
+        store::stream_key key;
+        std::string label;
+        store::stream_id root; ///< whose work it is: its own, or that of the call it repeats
+    };
+    /// The newest of the session's calls with that id, whatever has become of it, of which anything is kept.
+    [[nodiscard]] opened_call const* newest(store::session_key const& session, std::string_view id)
+    {
+        for (auto each = opened_.rbegin(); each != opened_.rend(); ++each) {
+            bool is_kept = false;
+            if (each->key.session == session && ("\n" + each->label + "\n").contains("\n" + std::string(id) + "\n"))
+                inner_.inspect(each->key, [&](result<store::stream_meta> meta) { is_kept = meta.has_value(); });
+            if (is_kept)
+                return &*each;
+        }
+        return nullptr;
     }
     void read_after(
         store::stream_key const& key, std::uint64_t after, store::read_limit limit,
@@ -167,6 +192,7 @@ private:
     store::memory_store& inner_;
     scheduler& scheduler_;
     pace pace_;
+    std::vector<opened_call> opened_;
     std::map<store::stream_id, std::vector<store::event_data>> logs_;
     std::set<std::pair<store::stream_id, std::uint64_t>> blanked_;
     std::uint64_t appended_ = 0;

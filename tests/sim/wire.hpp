@@ -34,8 +34,7 @@ public:
     void write_event(std::string_view id, std::string_view message) override
     {
         http::append_event(staged_, {"message", id, {}, message});
-        has_response_
-            = has_response_ || (message.starts_with(R"({"jsonrpc":"2.0","id":)") && !message.contains(R"("method":)"));
+        responses_ += message.starts_with(R"({"jsonrpc":"2.0","id":)") && !message.contains(R"("method":)") ? 1 : 0;
     }
     void write_id(std::string_view id, runtime::priming_style style) override
     {
@@ -126,8 +125,8 @@ public:
     [[nodiscard]] bool is_cut() const noexcept { return is_cut_; }
     [[nodiscard]] bool has_vanished() const noexcept { return has_vanished_; }
     [[nodiscard]] std::size_t arrived() const noexcept { return kernel_.size(); }
-    /// The server has written the call's response to this wire.
-    [[nodiscard]] bool has_response() const noexcept { return has_response_; }
+    /// How many responses the server has written to this wire.
+    [[nodiscard]] std::size_t responses() const noexcept { return responses_; }
     [[nodiscard]] std::size_t most_staged() const noexcept { return most_staged_; }
 
 private:
@@ -162,7 +161,7 @@ private:
     bool is_aborted_ = false;
     bool is_cut_ = false;
     bool has_vanished_ = false;
-    bool has_response_ = false;
+    std::size_t responses_ = 0;
     base::time_point over_at_{};
 };
 

@@ -12,6 +12,7 @@
 #include "wire.hpp"
 
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -37,9 +38,11 @@ public:
 
 private:
     struct session;
+    struct request;
     struct call;
     struct tool;
     struct connection;
+    struct plan;
 
     class counts final : public store::event_counter {
     public:
@@ -55,6 +58,7 @@ private:
     void open_session();
     void end_session();
     void begin_call();
+    void begin_batch();
     void cancel_call();
     void resume_call();
     void listen();
@@ -69,25 +73,32 @@ private:
     void drain();
 
     void drain_step();
+    void advance(base::duration by);
+    void keep_reading();
     void step();
     void settle();
     void check_always();
     void check_balance();
     void check_end();
 
+    [[nodiscard]] plan make_plan(bool is_steady);
+    void began(session& of, sim_loop& loop, result<runtime::begun_call> const& begun, std::unique_ptr<call> fresh);
     void use(session& of, sim_loop& loop, std::move_only_function<void(runtime::session_use)> then);
     void resume(call& which, sim_loop& loop);
     void follow(session& of, sim_loop& loop, call* which, std::optional<std::string> cursor);
-    void read(connection& from, std::size_t most);
+    bool read(connection& from, std::size_t most);
     void saw(connection& on, http::sse_event const& event);
+    void saw_response(call& which, std::string const& text, bool is_last);
     void drop_finished_connections();
-    void answer(call& which, std::string const& question);
+    void answer(call& which, std::string const& question, std::string const& mark);
     void skip_blanks(connection& on, std::uint64_t to);
     [[nodiscard]] session* any_session();
     [[nodiscard]] call* any_call();
     [[nodiscard]] connection* any_connection();
     [[nodiscard]] bool is_open(call const& which) const;
+    [[nodiscard]] call* call_of(store::stream_id stream) const;
     void require(bool holds, std::string const& what) const;
+    void require_refusal(session const& of, std::error_code why) const;
     [[nodiscard]] bool chance(std::uint64_t in) { return random_.below(in) == 0; }
     void note(std::uint64_t what) { digest_ = (digest_ ^ what) * 1099511628211u; }
 
@@ -101,11 +112,13 @@ private:
     std::unique_ptr<recording_store> store_;
     std::unique_ptr<runtime::node> node_;
     bool has_wide_retention_ = false;
+    bool is_steady_ = false; // some clients read all the time; streams have room for what tools may run ahead
     bool is_drained_ = false; // counted no running call: the process would close its connections and exit
     bool is_interrupted_ = false;
     std::vector<std::unique_ptr<session>> sessions_;
     std::vector<std::unique_ptr<call>> calls_;
     std::vector<std::unique_ptr<connection>> connections_;
+    std::set<store::stream_id> cancelled_; // the roots of calls that a cancel was meant for
     std::uint64_t digest_ = 14695981039346656037u;
 };
 

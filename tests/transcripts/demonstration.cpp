@@ -140,6 +140,26 @@ task<std::string> rhyme(call& call)
     co_return got.model + ": " + got.text();
 }
 
+task<std::string> hum(call& call)
+{
+    sampling_request request;
+    request.messages.push_back(
+        {role::user, json::array{content::text("What song is this?"), content::audio({"WAV"}, "audio/wav")}});
+    request.include_context = "thisServer";
+    auto const got = co_await call.sample(std::move(request));
+    co_return got.text();
+}
+
+task<std::string> hire(call& call)
+{
+    sampling_request request;
+    request.messages.push_back({role::user, content::text("Print it")});
+    request.tools.push_back(json::object{{"name", "print"}, {"inputSchema", {{"type", "object"}}}});
+    request.tool_choice = "required";
+    auto const got = co_await call.sample(std::move(request));
+    co_return got.stop_reason;
+}
+
 task<std::string> folders(call& call)
 {
     auto const all = co_await call.roots();
@@ -175,6 +195,8 @@ void add_tools(server& server)
     server.tool("pay", pay);
     server.tool("sign_in", sign_in);
     server.tool("rhyme", rhyme);
+    server.tool("hum", hum);
+    server.tool("hire", hire);
     server.tool("folders", folders);
     server.tool("knock", knock);
 }
@@ -191,6 +213,15 @@ std::string read_day(day args)
     if (args.number > 31)
         throw not_found("no such day");
     return fmt::format("nothing on day {}", args.number);
+}
+
+resource_contents read_pages()
+{
+    resource_contents pages;
+    pages.parts.push_back({"notes://pages#1", {}, "one", {}, {{"example.org/page", 1}}});
+    pages.parts.push_back({"notes://pages#2", {}, "two", {}, {{"example.org/page", 2}}});
+    pages.meta["example.org/pages"] = 2;
+    return pages;
 }
 
 task<std::string> read_slow(call& call)
@@ -212,6 +243,7 @@ void add_resources(server& server)
         .meta("example.org/kind", "list");
     server.resource("notes://scan", [] { return blob{"PDF"}; }).mime("application/pdf");
     server.resource("notes://slow", read_slow);
+    server.resource("notes://pages", read_pages);
     server.resource("notes://day/{number}", read_day)
         .name("day")
         .title("Notes of a day")
@@ -251,6 +283,11 @@ void add_prompts(server& server)
             return names;
         });
     server.prompt("greeting", [] { return std::string("Say hello."); });
+    server.prompt("reply", [] {
+        auto letter = content::embedded("notes://letter", "text/plain", "Dear all");
+        letter["resource"].get_object()["_meta"] = {{"example.org/from", "Ada"}};
+        return prompt_result{{}, {{role::user, std::move(letter)}}, {{"example.org/tone", "formal"}}};
+    });
 }
 
 }

@@ -51,4 +51,11 @@ void add_reference_background(server& server, base::random_source& random)
     });
 }
 
+void add_reference_stderr(server& server)
+{
+    server.every(30s, [&server] {
+        server.notify("notifications/stderr", {{"content", "A line that a program could have written to stderr"}});
+    });
+}
+
 }

@@ -78,6 +78,22 @@ tool_result get_resource_reference(reference_args args)
     return result;
 }
 
+struct links_args {
+    std::int64_t count = 3;
+    static constexpr field docs[] = {field("count").describe("How many resources").range(1, 10).defaulted()};
+};
+BOOST_DESCRIBE_STRUCT(links_args, (), (count))
+
+tool_result get_resource_links(links_args args)
+{
+    tool_result result;
+    result.content.push_back(content::text(fmt::format("Here are {} resources to read:", args.count)));
+    for (std::int64_t id = 1; id <= args.count; ++id)
+        result.content.push_back(content::link(
+            static_uri(id), fmt::format("Resource {}", id), static_part(id).mime, "One of the numbered resources"));
+    return result;
+}
+
 struct hello_stats {
     std::int64_t greetings = 0;
     static constexpr field docs[] = {field("greetings").describe("How often this server has greeted")};
@@ -173,6 +189,7 @@ void add_content_tools(server& server)
     server.tool("getResourceReference", get_resource_reference)
         .describe("Answers with a resource inside the result")
         .read_only();
+    server.tool("getResourceLinks", get_resource_links).describe("Answers with links to resources").read_only();
     add_app(server);
 }
 

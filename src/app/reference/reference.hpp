@@ -19,4 +19,7 @@ inline constexpr char const* hello_path = "/hello/mcp";
 /// log message, and a log level that was set is confirmed. Before the start. The server must outlive its core.
 void add_reference_background(server& server, base::random_source& random);
 
+/// `notifications/stderr` every 30 seconds, which is no notification of MCP: for hosts that show it. The same holds.
+void add_reference_stderr(server& server);
+
 }

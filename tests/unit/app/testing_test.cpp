@@ -141,6 +141,7 @@ TEST(TestKit, TellsHowAFunctionFailed)
 TEST(TestKit, TellsOfChangedLists)
 {
     auto server = weather();
+    server.declare(server::list::prompts);
     testing::client client(server);
     server.tool("new", [] { return std::string(); });
     server.prompt("greet", [] { return std::string("Say hello."); });

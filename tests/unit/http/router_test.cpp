@@ -35,6 +35,7 @@ struct fake_exchange final : exchange {
             if (name == "Allow")
                 allow = value;
     }
+    void observe(stream_observer&) override {}
     void begin_stream(response_head const&, stream_observer&) override {}
     std::string& out() noexcept override { return body; }
     bool flush() override { return true; }

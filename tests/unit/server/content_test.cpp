@@ -51,6 +51,40 @@ TEST(Content, Annotates)
     EXPECT_EQ(annotations_object({}), json::object());
 }
 
+TEST(Content, PartsOfAResourceHaveMetaWhereItIsKnown)
+{
+    resource_part const part{{}, {}, "hi", {}, {{"a/b", 1}}};
+    json::object const plain{{"uri", "x://a"}, {"text", "hi"}};
+    auto with_meta = plain;
+    with_meta["_meta"] = part.meta;
+    EXPECT_EQ(contents_part("x://a", part, {}, r2025_03_26), plain);
+    EXPECT_EQ(contents_part("x://a", part, {}, r2025_06_18), with_meta);
+    json::object const block{{"type", "resource"}, {"resource", with_meta}};
+    EXPECT_EQ(block_for(block, r2025_03_26), (json::object{{"type", "resource"}, {"resource", plain}}));
+    EXPECT_EQ(block_for(block, r2025_06_18), block);
+}
+
+TEST(Content, ASamplingMessageHoldsWhatTheRevisionKnows)
+{
+    auto const sound = content::audio({"f"}, "audio/wav");
+    auto const words = content::text("a");
+    json::object const use{{"type", "tool_use"}, {"id", "1"}, {"name", "t"}, {"input", json::object()}};
+    EXPECT_EQ(sampling_blocks(words, r2024_11_05), std::vector{words});
+    EXPECT_EQ(sampling_blocks(sound, r2025_03_26), std::vector{sound});
+    EXPECT_EQ(sampling_blocks(json::array{words, sound}, r2025_06_18), (std::vector{words, sound}));
+    EXPECT_EQ(sampling_blocks(use, r2025_11_25), std::vector{use});
+    EXPECT_EQ(
+        sampling_blocks(sound, r2024_11_05).error(),
+        "This tool wants to show the client's model a block of type audio, which clients have since MCP 2025-03-26; "
+        "this one speaks 2024-11-05.");
+    EXPECT_FALSE(sampling_blocks(json::array{words, sound}, r2024_11_05));
+    EXPECT_FALSE(sampling_blocks(use, r2025_06_18));
+    for (auto const& never :
+         {json::value(content::link("x://a", "a")), json::value(content::embedded("x://a", "", "t")),
+          json::value("text"), json::value(json::array()), json::value(json::object()), json::value()})
+        EXPECT_FALSE(sampling_blocks(never, r2025_11_25));
+}
+
 TEST(Content, GivesOlderClientsWhatTheyKnow)
 {
     auto const sound = content::audio({"f"}, "audio/wav");
@@ -76,10 +110,10 @@ TEST(Content, LeavesUnknownBlocksAlone)
 TEST(Content, APartMayHaveItsOwnUriAndType)
 {
     EXPECT_EQ(
-        contents_part("x://a", {{}, {}, "t", {}}, "text/plain"),
+        contents_part("x://a", {{}, {}, "t", {}}, "text/plain", r2025_11_25),
         (json::object{{"uri", "x://a"}, {"mimeType", "text/plain"}, {"text", "t"}}));
     EXPECT_EQ(
-        contents_part("x://a", {"x://b", "text/css", "t", {}}, "text/plain"),
+        contents_part("x://a", {"x://b", "text/css", "t", {}}, "text/plain", r2025_11_25),
         (json::object{{"uri", "x://b"}, {"mimeType", "text/css"}, {"text", "t"}}));
 }
 

@@ -89,7 +89,8 @@ TEST(Server, IntroducesItself)
     server server("my \"server\"", "1.2");
     server.instructions("be kind");
     EXPECT_EQ(
-        json::parse(server.core()->initialize_result(revision::r2025_06_18, runtime::session_mode::kept)),
+        json::parse(server.core()->initialize_result(
+            revision::r2025_06_18, runtime::session_mode::kept, server.core()->offers())),
         (json::value{
             {"protocolVersion", "2025-06-18"},
             {"capabilities", {{"logging", json::object()}, {"tools", {{"listChanged", true}}}}},
@@ -100,7 +101,7 @@ TEST(Server, IntroducesItself)
 TEST(Server, HasNoInstructionsUnlessGiven)
 {
     EXPECT_FALSE(
-        json::parse(server("s", "1").core()->initialize_result(revision::r2025_11_25, runtime::session_mode::kept))
+        json::parse(server("s", "1").core()->initialize_result(revision::r2025_11_25, runtime::session_mode::kept, 0))
             .as_object()
             .contains("instructions"));
 }
@@ -209,6 +210,29 @@ protected:
         return messages;
     }
 };
+
+TEST_F(Dispatch, CountsSubscriptionsExactlyWhoeverComesFirst)
+{
+    server_.resource("x://{name}", [](json::object) { return std::string(); });
+    auto const limit = node_.settings().max_subscriptions;
+    std::vector<runtime::outcome> outcomes;
+    for (std::size_t i = 0; i < limit + 2; ++i) // all of them find room before one of them takes it
+        outcomes.push_back(handle(
+            R"({"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"x://)" + std::to_string(i)
+            + "\"}}"));
+    std::size_t accepted = 0;
+    for (auto& each : outcomes)
+        std::get<runtime::deferred_answer>(each).run(
+            [&](std::string answer) { accepted += answer.contains("\"result\"") ? 1 : 0; });
+    run();
+    EXPECT_EQ(accepted, limit);
+    // Again what is there already is no further one.
+    auto again = handle(R"({"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"x://0"}})");
+    bool is_taken = false;
+    std::get<runtime::deferred_answer>(again).run(
+        [&](std::string answer) { is_taken = answer.contains("\"result\""); });
+    EXPECT_TRUE(is_taken);
+}
 
 TEST_F(Dispatch, AnswersAPing)
 {
@@ -571,6 +595,30 @@ TEST_F(Dispatch, ChecksATypedToolsArgumentsAgainstBoth)
         text_of(answer(call("trip", R"({"where":{"city":"Rome"},"days":4})"))),
         "Invalid arguments for tool trip: /days: expected integer of at most 3");
     EXPECT_EQ(text_of(answer(call("trip", "{}"))), "Invalid arguments for tool trip: /where: required");
+}
+
+TEST_F(Dispatch, HoldsSchemasToTheOperatorsLimits)
+{
+    server_.tool("raw", [](json::object) { return std::string("taken"); })
+        .input_schema(parsed(R"({"type":"object","properties":{"all":{"items":{"type":"integer"}}}})"));
+    auto const arguments = R"({"all":[1,2,3,4,5,6]})";
+    EXPECT_EQ(text_of(answer(call("raw", arguments))), "taken");
+    detail::schema_limits limits;
+    limits.max_steps = 5;
+    server_.core()->limit_schemas(limits);
+    EXPECT_EQ(text_of(answer(call("raw", arguments))), "Invalid arguments for tool raw: too much to be checked");
+    limits = {};
+    limits.max_schemas = 2;
+    try {
+        server_.core()->limit_schemas(limits);
+        FAIL() << "was taken";
+    } catch (std::invalid_argument const& error) {
+        EXPECT_TRUE(std::string(error.what()).starts_with("tool raw, input schema: ")) << error.what();
+    }
+    EXPECT_THROW(
+        server_.tool("late", [](json::object) { return std::string(); })
+            .input_schema(parsed(R"({"type":"object","properties":{"a":{"items":{"type":"integer"}}}})")),
+        std::invalid_argument);
 }
 
 TEST_F(Dispatch, ListsTheAuthorsSchemaAsItIs)

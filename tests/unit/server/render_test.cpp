@@ -164,19 +164,22 @@ TEST_F(ToolFailure, SurvivesWhatIsNotAnException)
 
 TEST_F(ToolFailure, NamesAPageThatHasToBeOpened)
 {
-    auto const answer_in = [this](revision revision) {
+    auto const answer_in = [this](revision revision, std::string_view capabilities = R"({"elicitation":{"url":{}}})") {
         try {
             throw url_required("Sign in first.", "https://example.org/", "id-1");
         } catch (...) {
-            return failed_answer(log_, "t", "7", revision);
+            return failed_answer(log_, "t", "7", revision, capabilities);
         }
     };
     EXPECT_EQ(
         answer_in(revision::r2025_11_25),
         R"({"jsonrpc":"2.0","id":7,"error":{"code":-32042,"message":"Sign in first.","data":{"elicitations":[{"mode":"url","message":"Sign in first.","url":"https://example.org/","elicitationId":"id-1"}]}}})");
-    EXPECT_EQ(
-        answer_in(revision::r2025_06_18),
-        R"({"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"Sign in first. https://example.org/"}],"isError":true}})");
+    auto const as_text
+        = R"({"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"Sign in first. Open this page, then call the tool again: https://example.org/"}],"isError":true}})";
+    EXPECT_EQ(answer_in(revision::r2025_06_18), as_text);
+    // Only to clients that have said that they can open pages.
+    for (auto const* capabilities : {"{}", "", R"({"elicitation":{}})", R"({"elicitation":{"form":{}}})"})
+        EXPECT_EQ(answer_in(revision::r2025_11_25, capabilities), as_text) << capabilities;
     EXPECT_TRUE(logged_.empty());
 }
 

@@ -55,10 +55,12 @@ export class TrackedCall implements Call {
   #error: CallError | undefined;
   #endedAt: number | undefined;
   #version = 0;
+  #isErased = false;
   #dropped = 0;
   /** Lines since the last full page. */
   #page: LogLine[] = [];
   #pages: [number, number] = [0, 0];
+  readonly #gonePages: number[] = [];
   #resolve!: (value: CallToolResult) => void;
   #reject!: (error: CallError) => void;
   oncancel: ((call: TrackedCall, reason: string | undefined) => void) | undefined;
@@ -232,6 +234,7 @@ export class TrackedCall implements Call {
 
   /** One write holds the position and what was handled up to it, so that none is ever ahead of the other. */
   save(): void {
+    if (this.#isErased) return;
     const stored: StoredCall = {
       tool: this.tool,
       arguments: this.args,
@@ -253,10 +256,13 @@ export class TrackedCall implements Call {
       },
     };
     while (!this.shelf.putJson(key(this.id), stored) && this.limits.makeRoom());
+    // Only now does nothing name them any more.
+    for (const page of this.#gonePages.splice(0)) this.shelf.put(pageKey(this.id, page), undefined);
   }
 
   /** Nothing of it stays in the storage. */
   erase(): void {
+    this.#isErased = true;
     for (let page = this.#pages[0]; page < this.#pages[1]; ++page) this.shelf.put(pageKey(this.id, page), undefined);
     this.shelf.put(resultKey(this.id), undefined);
     this.shelf.put(key(this.id), undefined);
@@ -267,7 +273,7 @@ export class TrackedCall implements Call {
     ++this.#pages[1];
     this.#page = [];
     while ((this.#pages[1] - this.#pages[0]) * PAGE > this.limits.storedLogLines) {
-      this.shelf.put(pageKey(this.id, this.#pages[0]), undefined);
+      this.#gonePages.push(this.#pages[0]);
       ++this.#pages[0];
     }
   }

@@ -33,7 +33,7 @@ export class BelayClient {
   readonly #options: BelayClientOptions;
   readonly #shared: Shelf;
   readonly #tab: Shelf;
-  readonly #state: SessionState;
+  #state: SessionState;
   readonly #backoff: Backoff;
   readonly #idPrefix = uniqueText();
   readonly #listeners = new Set<() => void>();
@@ -49,6 +49,11 @@ export class BelayClient {
   #wish = 0;
   #mayRedirect = false;
   #lastId = 0;
+  #isBeginning = false;
+  /** The session was gone before it was there. */
+  #wasGone = false;
+  /** Another tab has gone on with the session: what is stored is newer than what is here. */
+  #wasTakenOver = false;
   #unlisten: (() => void) | undefined;
 
   constructor(options: BelayClientOptions = {}) {
@@ -57,17 +62,9 @@ export class BelayClient {
     const areas = options.storage ?? { tab: browserStorage('sessionStorage'), shared: browserStorage('localStorage') };
     this.#shared = new Shelf(areas.shared, prefix);
     this.#tab = new Shelf(areas.tab, prefix);
-    const shelf = options.persistence === 'browser' ? new Shelf(areas.shared, `${prefix}${this.#tabId()}.`) : this.#tab;
-    this.#state = new SessionState(
-      shelf,
-      {
-        resultBytes: options.maxStoredResult ?? 1024 * 1024,
-        logLines: options.maxLogLines ?? 10_000,
-        storedLogLines: options.maxStoredLogLines ?? 1000,
-      },
-      options.maxEndedCalls ?? 50,
+    this.#state = this.#loadState(
+      options.persistence === 'browser' ? new Shelf(areas.shared, `${prefix}${this.#tabId()}.`) : this.#tab,
     );
-    for (const call of this.#state.calls) call.oncancel = this.#cancel;
     this.#backoff = new Backoff(options.retryDelay ?? 500, options.maxRetryDelay ?? 30_000);
     // The second name is the one that older pages used.
     const lastUrl = this.#shared.text('server_url') ?? this.#shared.text('last_server_url');
@@ -118,6 +115,7 @@ export class BelayClient {
     this.#tab.put('disconnected', undefined);
     if (this.#opening) return void (await this.#opening);
     if (this.#transport) return;
+    if (this.#wasTakenOver && (await this.reconnect())) return;
     this.#mayRedirect = true;
     try {
       await this.#open(() => this.#begin());
@@ -134,6 +132,11 @@ export class BelayClient {
     this.#setServer(serverUrl);
     if (this.#opening) return this.#opening;
     if (this.#transport) return this.#status.wasReconnected;
+    if (this.#wasTakenOver) {
+      this.#wasTakenOver = false;
+      this.#state = this.#loadState(this.#state.shelf);
+      this.#changed();
+    }
     const session = this.#state.session;
     if (!session || !this.hasSession) return false;
     if (this.#options.authProvider && !(await hasToken(this.#options.authProvider))) {
@@ -191,8 +194,7 @@ export class BelayClient {
       return call;
     }
     options.signal?.addEventListener('abort', () => call.cancel(String(options.signal?.reason)), { once: true });
-    if (this.#status.state === 'connected' || (this.#status.state === 'reconnecting' && this.#transport))
-      this.#transport!.begin(call);
+    if (this.#transport) this.#transport.begin(call);
     else call.fail(new CallError('lost', 'There is no connection to a server. Connect first.'));
     return call;
   }
@@ -242,16 +244,27 @@ export class BelayClient {
     const wish = this.#wish;
     const state = reason ? 'reconnecting' : 'connecting';
     this.#set({ state, wasReconnected: false, recovered: 0, reason, message: message ?? `Connecting to ${this.#serverUrl}…` });
-    const transport = this.#makeTransport(undefined);
-    this.#transport = transport;
-    try {
-      await this.client.connect(transport, { timeout: NEVER });
-    } catch (error) {
-      if (wish !== this.#wish || this.#transport !== transport) return false;
-      await this.#shut();
-      if (this.#status.state !== 'authorizing')
-        this.#set({ state: 'error', reason: 'refused', message: `The server refused: ${text(error)}` });
-      throw error;
+    for (let attempt = 0; ; ++attempt) {
+      const transport = this.#makeTransport(undefined);
+      this.#transport = transport;
+      this.#isBeginning = true;
+      this.#wasGone = false;
+      try {
+        await this.client.connect(transport, { timeout: NEVER });
+        break;
+      } catch (error) {
+        if (wish !== this.#wish || this.#transport !== transport) return false;
+        if (!this.#wasGone) {
+          await this.#shut();
+          if (this.#status.state !== 'authorizing')
+            this.#set({ state: 'error', reason: 'refused', message: `The server refused: ${text(error)}` });
+          throw error;
+        }
+        await new Promise(resolve => setTimeout(resolve, this.#backoff.delay(attempt)));
+        if (wish !== this.#wish) return false;
+      } finally {
+        this.#isBeginning = false;
+      }
     }
     this.#shared.put('server_url', this.#serverUrl);
     this.#set({ state: 'connected', reason, message: undefined });
@@ -268,7 +281,14 @@ export class BelayClient {
       return this.#begin();
     }
     if (wish !== this.#wish) return false;
+    if (this.#options.persistence === 'browser') {
+      // Another tab may have gone on since this one read it.
+      this.#state = this.#loadState(this.#state.shelf);
+      this.#changed();
+      if (this.#state.session?.id !== session.id) return this.#begin();
+    }
     this.#tellWire({ at: Date.now(), kind: 'reloaded' });
+    this.#state.standalone.rewind();
     const transport = this.#makeTransport(session);
     this.#transport = transport;
     const isBack = new Promise<boolean>(resolve => (this.#onback = resolve));
@@ -300,6 +320,7 @@ export class BelayClient {
   #takenOver(): void {
     ++this.#wish;
     this.#ownership = undefined;
+    this.#wasTakenOver = true;
     void this.#shut();
     this.#set({
       state: 'disconnected',
@@ -370,6 +391,10 @@ export class BelayClient {
   }
 
   #gone(): void {
+    if (this.#isBeginning) {
+      this.#wasGone = true;
+      return;
+    }
     const message = 'Session expired, reconnecting…';
     this.#sessionEnded(SESSION_GONE);
     const transport = this.#transport;
@@ -451,6 +476,14 @@ export class BelayClient {
     if (roots) client.setRequestHandler('roots/list', async () => ({ roots: await roots() }));
     client.onerror = () => {}; // what matters is in the status and in the calls
     return client;
+  }
+
+  #loadState(shelf: Shelf): SessionState {
+    const { maxStoredResult = 1024 * 1024, maxLogLines = 10_000, maxStoredLogLines = 1000 } = this.#options;
+    const limits = { resultBytes: maxStoredResult, logLines: maxLogLines, storedLogLines: maxStoredLogLines };
+    const state = new SessionState(shelf, limits, this.#options.maxEndedCalls ?? 50);
+    for (const call of state.calls) call.oncancel = this.#cancel;
+    return state;
   }
 
   #listenToPage(): () => void {

@@ -8,6 +8,9 @@ interface Message {
 
 /** How long a page that is being unloaded may keep its lock before it counts as alive. */
 const UNLOADING = 3000;
+/** How long a page may take to give up a session that it is asked for. */
+const LETTING_GO = 1000;
+const STORAGE_DELAY = 50;
 /** How long to wait for a word of another page where there are no locks to ask. */
 const HEARSAY = 300;
 
@@ -47,14 +50,19 @@ export class Ownership {
     return isMine;
   }
 
-  /** Takes it from whoever has it. */
+  /** Takes it from whoever has it, who gets a moment to let go of it. */
   async seize(): Promise<void> {
     this.#say('seize');
-    await new Promise<void>(resolve => {
-      if (this.#locks) void this.#hold({ steal: true }, resolve);
-      else resolve();
-    });
+    if (this.#locks) {
+      const patience = AbortSignal.timeout(LETTING_GO);
+      await new Promise<void>(resolve => {
+        void this.#hold({ signal: patience }, resolve);
+        patience.addEventListener('abort', () => void this.#hold({ steal: true }, resolve));
+      });
+    }
     this.#isMine = true;
+    // What the other page has stored may be on its way from another process.
+    await new Promise(resolve => setTimeout(resolve, STORAGE_DELAY));
   }
 
   release(): void {
@@ -77,8 +85,9 @@ export class Ownership {
   }
 
   #lost(): void {
+    this.#isMine = false;
+    this.onlost(); // stores what is left to store before the other page reads it
     this.release();
-    this.onlost();
   }
 
   #say(type: Message['type']): void {

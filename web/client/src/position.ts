@@ -15,7 +15,7 @@ export class Position {
   #received: string | undefined;
   #cursor: string | undefined;
   #after: { id: string; isDone: boolean }[] = [];
-  readonly #handledBefore: Set<string>;
+  #handledBefore: Set<string>;
 
   constructor(stored: StoredPosition = {}) {
     this.#cursor = stored.cursor;
@@ -25,6 +25,14 @@ export class Position {
 
   get received(): string | undefined {
     return this.#received;
+  }
+
+  /** Back to what is stored, as a new page begins: who was asked a question is no longer there to answer it. */
+  rewind(): void {
+    const { cursor, handled } = this.stored();
+    this.#received = cursor;
+    this.#handledBefore = new Set(handled);
+    this.#after = [];
   }
 
   /** An event is there. False: an earlier page load has handled it. */

@@ -23,6 +23,7 @@ import type { TrackedCall } from './call.js';
 import { Position } from './position.js';
 import type { StoredSession } from './state.js';
 import { CallError, type CallProgress, type WireEvent } from './types.js';
+import { soon } from './turn.js';
 import { Connection, TAG_HEADER, Wire, type Answer } from './wire.js';
 
 /** What the server may do for a call beyond the specification: run it once, however often it is sent. */
@@ -79,6 +80,8 @@ interface Exchange extends Stream {
   readonly origin: RequestId | undefined;
   readonly wantsProgress: boolean;
   readonly isRepeatable: boolean;
+  /** What it is read from, or was last. */
+  connection: Connection | undefined;
   isSettled: boolean;
   isCancelled: boolean;
 }
@@ -118,11 +121,15 @@ export class ResumableTransport implements Transport {
   readonly #alarms = new Set<Alarm>();
   readonly #troubled = new Set<object>();
   readonly #replaying = new Set<Connection>();
+  readonly #unsaved = new Set<Stream>();
+  #isSaving = false;
   #recovered = 0;
   #lastId = 0;
   #initialize: InitializeResult | undefined;
   #standaloneStream: Stream | undefined;
   #isReady = false;
+  #becomeReady!: () => void;
+  readonly #ready = new Promise<void>(resolve => (this.#becomeReady = resolve));
   #isClosed = false;
   /** The event that is being handed out, and the stream it is on. */
   #current: { stream: Stream; id: string } | undefined;
@@ -166,6 +173,7 @@ export class ResumableTransport implements Transport {
     if (this.#isClosed) return;
     this.#isClosed = true;
     for (const alarm of this.#alarms) alarm.ring();
+    this.#saveAll();
     await this.#inner.close();
     this.onclose?.();
   }
@@ -222,6 +230,7 @@ export class ResumableTransport implements Transport {
         this.host.begun({ id, serverUrl: this.options.url.href, initialize: this.#initialize });
     }
     this.#isReady = true;
+    this.#becomeReady();
     if (id) this.#openStandalone(this.options.session !== undefined);
     else this.host.healthy();
   }
@@ -245,13 +254,16 @@ export class ResumableTransport implements Transport {
     return `${this.options.idPrefix}-${++this.#lastId}`;
   }
 
-  /** Sends a call that nobody in the official client waits for. */
+  /** Sends a call that nobody in the official client waits for, as soon as there is a session. */
   begin(call: TrackedCall): void {
-    void this.#run(this.#callExchange(call));
+    void this.#ready.then(() => {
+      if (call.isRunning) void this.#run(this.#callExchange(call));
+    });
   }
 
   /** Goes on with a call of an earlier page load. */
   resume(call: TrackedCall): void {
+    call.position.rewind();
     const exchange = this.#callExchange(call);
     exchange.wasAway = true;
     if (!call.position.received && !exchange.isRepeatable) this.#lose(exchange, UNKNOWN_OUTCOME);
@@ -261,6 +273,7 @@ export class ResumableTransport implements Transport {
   async cancel(call: TrackedCall, reason: string | undefined): Promise<void> {
     const exchange = this.#exchanges.get(call.id);
     if (exchange) await this.#cancel(exchange, reason);
+    else call.fail(new CallError('cancelled', 'Cancelled before it was sent.'));
   }
 
   #callExchange(call: TrackedCall): Exchange {
@@ -297,6 +310,7 @@ export class ResumableTransport implements Transport {
       save: () => call?.save(),
       alarm: new Alarm(),
       wasAway: false,
+      connection: undefined,
       isSettled: false,
       isCancelled: false,
     };
@@ -312,7 +326,9 @@ export class ResumableTransport implements Transport {
     for (let attempt = 0; !exchange.isSettled && !this.#isClosed; ) {
       const cursor = exchange.position().received;
       if (cursor === undefined && wasSent && !exchange.isRepeatable) return this.#lose(exchange, UNKNOWN_OUTCOME);
+      if (cursor === undefined && exchange.isCancelled) return this.#settleCancelled(exchange);
       const connection = new Connection(cursor);
+      exchange.connection = connection;
       wasSent = true;
       const answer =
         cursor === undefined
@@ -538,7 +554,7 @@ export class ResumableTransport implements Transport {
     if (!question) return;
     this.#questions.delete(id);
     for (const event of question.events) question.stream?.position().done(event);
-    question.stream?.save();
+    if (question.stream) this.#save(question.stream);
   }
 
   /** The call that asked, for whoever answers. */
@@ -556,7 +572,7 @@ export class ResumableTransport implements Transport {
     });
     // The specification lets a server say nothing more. One that does say how it ended says it soon.
     await new Promise(resolve => setTimeout(resolve, CANCEL_GRACE));
-    this.#settle(exchange, { jsonrpc: '2.0', id: exchange.name, error: { code: -32800, message: 'Cancelled.' } });
+    this.#settleCancelled(exchange);
   }
 
   // --- in
@@ -571,8 +587,28 @@ export class ResumableTransport implements Transport {
       this.#current = undefined;
       // Nobody took it: an event without a message. It says where the stream is.
       if (stream.position().arrive(id)) stream.position().done(id);
-      stream.save();
+      this.#save(stream);
     });
+  }
+
+  /**
+   * At once; then once for all the events that come together with it. A page that ends before that has neither them nor
+   * their ids in its storage, and gets them again.
+   */
+  #save(stream: Stream): void {
+    if (this.#isSaving) {
+      this.#unsaved.add(stream);
+      return;
+    }
+    this.#isSaving = true;
+    soon(() => this.#saveAll());
+    stream.save();
+  }
+  #saveAll(): void {
+    this.#isSaving = false;
+    const streams = [...this.#unsaved];
+    this.#unsaved.clear();
+    for (const stream of streams) stream.save();
   }
 
   #receive(message: JSONRPCMessage): void {
@@ -590,11 +626,11 @@ export class ResumableTransport implements Transport {
       replayed: isReplayed || undefined,
       message,
     });
-    if (event && !event.stream.position().arrive(event.id)) return event.stream.save();
+    if (event && !event.stream.position().arrive(event.id)) return this.#save(event.stream);
     const isDone = this.#dispatch(message, stream, event?.id, isReplayed && (stream?.wasAway ?? false));
     if (!event) return;
     if (isDone) event.stream.position().done(event.id);
-    event.stream.save();
+    this.#save(event.stream);
   }
 
   #streamOf(message: JSONRPCMessage): Stream | undefined {
@@ -666,6 +702,13 @@ export class ResumableTransport implements Transport {
     if (exchange.origin === undefined) return;
     this.#origins.delete(exchange.origin);
     this.onmessage?.({ ...response, id: exchange.origin } as JSONRPCResponse);
+  }
+
+  /** The server said nothing more about it. */
+  #settleCancelled(exchange: Exchange): void {
+    if (exchange.isSettled) return;
+    this.#settle(exchange, { jsonrpc: '2.0', id: exchange.name, error: { code: -32800, message: 'Cancelled.' } });
+    exchange.connection?.abort.abort();
   }
 
   #fail(exchange: Exchange, refusal: Extract<Answer, { kind: 'refused' }>): void {

@@ -1,10 +1,14 @@
 // The requests below the official transport, through its `fetch` option: what the server answered, when a connection
 // ended, and how to drop one. The transport keeps these to itself, and a page that wants to come back must know them.
 import type { FetchLike } from '@modelcontextprotocol/client';
+import { nextTurn, soon } from './turn.js';
 
 /** Names the exchange a POST belongs to, from the transport's `send` to here. It never leaves the page. */
 export const TAG_HEADER = 'x-belay-tag';
 const TAG_PREFIX = 'belay-tag:';
+/** The transport handles all that it is given without a pause: this much at a time, and so long in one go. */
+const PIECE = 16 * 1024;
+const LONGEST_TASK = 8;
 
 /** How a request was answered. */
 export type Answer =
@@ -60,10 +64,10 @@ export class Connection {
   end(isClean: boolean): void {
     clearTimeout(this.#quiet);
     // The transport still hands out what it has read: that takes microtasks only.
-    setTimeout(() => {
+    soon(() => {
       this.#caughtUp();
       this.#end(isClean);
-    }, 0);
+    });
   }
 
   #scan(text: { decoder: TextDecoder; tail: string; length: number }, chunk: Uint8Array): void {
@@ -71,7 +75,7 @@ export class Connection {
     const seen = text.tail + text.decoder.decode(chunk, { stream: true });
     const retry = /^retry: ?(\d+)$/m.exec(seen);
     if (retry) this.retry = Number(retry[1]);
-    if (this.isReplaying && /^: ?caught up$/m.test(seen)) setTimeout(() => this.#caughtUp(), 0);
+    if (this.isReplaying && /^: ?caught up$/m.test(seen)) soon(() => this.#caughtUp());
     text.tail = seen.slice(-32);
     // The first event has the wait; a stream that is not being replayed has nothing else to look for.
     if (text.length > 4096 && !this.isReplaying) this.#text = undefined;
@@ -172,17 +176,28 @@ export class Wire {
       this.#open.delete(connection);
       connection.end(isClean);
     };
+    let rest: Uint8Array = new Uint8Array();
+    let began = 0;
     return new ReadableStream<Uint8Array>({
       async pull(controller) {
         try {
-          const { done, value } = await reader.read();
-          if (done) {
-            end(true);
-            controller.close();
-          } else {
-            connection.bytes(value);
-            controller.enqueue(value);
+          if (rest.length === 0) {
+            const { done, value } = await reader.read();
+            if (done) {
+              end(true);
+              controller.close();
+              return;
+            }
+            rest = value;
+            began = performance.now();
+          } else if (performance.now() - began > LONGEST_TASK) {
+            await nextTurn();
+            began = performance.now();
           }
+          const piece = rest.subarray(0, PIECE);
+          rest = rest.subarray(PIECE);
+          connection.bytes(piece);
+          controller.enqueue(piece);
         } catch (error) {
           end(false);
           controller.error(error);

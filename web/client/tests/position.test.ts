@@ -22,6 +22,16 @@ test('stays before an open question, and knows what was handled after it', () =>
   expect(position.stored()).toEqual({ cursor: 'd', handled: undefined });
 });
 
+test('can begin anew from what is stored', () => {
+  const position = new Position({ cursor: 'a' });
+  for (const id of ['question', 'c']) position.arrive(id);
+  position.done('c');
+  position.rewind();
+  expect(position.received).toBe('a');
+  expect(position.arrive('question')).toBe(true);
+  expect(position.arrive('c')).toBe(false);
+});
+
 test('a later page load does not handle again what was handled', () => {
   const later = new Position({ cursor: 'a', handled: ['c', 'd'] });
   expect(later.received).toBe('a');

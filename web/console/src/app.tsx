@@ -1,5 +1,5 @@
 import { useMcpClient } from 'belay-react';
-import { useCallback, useEffect, useState } from 'react';
+import { useCallback, useEffect, useState, useSyncExternalStore } from 'react';
 import { Browse, type Selection } from './browse';
 import { Calls } from './calls';
 import { useCatalog, type Catalog } from './catalog';
@@ -17,6 +17,8 @@ import { ToolPanel } from './tool_panel';
 
 /** On a narrow screen one of these is in sight. */
 type View = 'browse' | 'work' | 'timeline';
+/** Below this width, as in the style sheet, the list has no place of its own. */
+const PHONE = 720;
 const VIEWS: { id: View; name: string }[] = [
   { id: 'browse', name: 'Browse' },
   { id: 'work', name: 'Calls' },
@@ -29,7 +31,8 @@ export function App({ questions, timeline }: { questions: Questions; timeline: T
   const subscriptions = useSubscriptions();
   const [selection, setSelection] = usePersisted<Selection>('selection', () => ({ section: 'tools' }));
   const [search, setSearch] = useState('');
-  const [view, setView] = usePersisted<View>('view', () => 'browse');
+  const [view, setView] = usePersisted<View>('view', () => (innerWidth < PHONE ? 'browse' : 'work'));
+  const asked = useSyncExternalStore(questions.subscribe, questions.all);
   useEffect(() => timeline.follow(client), [timeline, client]);
 
   const select = (next: Selection) => {
@@ -50,6 +53,7 @@ export function App({ questions, timeline }: { questions: Questions; timeline: T
           {VIEWS.map(({ id, name }) => (
             <button key={id} type="button" aria-pressed={view === id} onClick={() => setView(id)}>
               {name}
+              {id === 'work' && asked.length > 0 && <span className="views-mark" title="A call waits for you" />}
             </button>
           ))}
         </div>
@@ -80,21 +84,30 @@ interface SelectedProps {
 }
 
 function Selected({ catalog, selection, subscriptions, onSelection }: SelectedProps) {
-  const { callTool } = useMcpClient();
+  const { callTool, status } = useMcpClient();
   switch (selection.section) {
     case 'tools': {
       const tool = catalog.tools.items.find(({ name }) => name === selection.tool);
       if (!tool) return null;
       const close = () => onSelection({ ...selection, tool: undefined });
-      return <ToolPanel key={tool.name} tool={tool} onRun={(args) => callTool(tool.name, args)} onClose={close} />;
+      return (
+        <ToolPanel
+          key={tool.name}
+          tool={tool}
+          canRun={status.state === 'connected' || status.state === 'reconnecting'}
+          onRun={args => callTool(tool.name, args)}
+          onClose={close}
+        />
+      );
     }
     case 'resources': {
       const uri = selection.resource;
       if (uri === undefined) return null;
       const close = () => onSelection({ ...selection, resource: undefined });
       const template = catalog.templates.items.find(({ uriTemplate }) => uriTemplate === uri);
-      if (template) return <TemplatePanel key={uri} template={template} subscriptions={subscriptions} onClose={close} />;
-      const resource = catalog.resources.items.find((each) => each.uri === uri);
+      if (template)
+        return <TemplatePanel key={uri} template={template} subscriptions={subscriptions} onClose={close} />;
+      const resource = catalog.resources.items.find(each => each.uri === uri);
       return <ResourcePanel key={uri} uri={uri} resource={resource} subscriptions={subscriptions} onClose={close} />;
     }
     case 'prompts': {

@@ -51,14 +51,14 @@ export function Browse({ catalog, selection, search, updated, onSearch, onSelect
             listed={catalog.tools}
             search={search}
             what="tools"
-            item={(tool) => ({
+            item={tool => ({
               id: tool.name,
               name: tool.name,
               title: tool.title ?? tool.annotations?.title,
               text: tool.description,
             })}
             selected={selection.tool}
-            onSelect={(tool) => onSelect({ ...selection, tool })}
+            onSelect={tool => onSelect({ ...selection, tool })}
           />
         )}
         {section === 'resources' && (
@@ -67,7 +67,7 @@ export function Browse({ catalog, selection, search, updated, onSearch, onSelect
               listed={catalog.resources}
               search={search}
               what="resources"
-              item={(resource) => ({
+              item={resource => ({
                 id: resource.uri,
                 name: resource.name,
                 title: resource.title,
@@ -75,7 +75,7 @@ export function Browse({ catalog, selection, search, updated, onSearch, onSelect
                 mark: updated.has(resource.uri),
               })}
               selected={selection.resource}
-              onSelect={(resource) => onSelect({ ...selection, resource })}
+              onSelect={resource => onSelect({ ...selection, resource })}
             />
             {catalog.templates.items.length > 0 && (
               <>
@@ -84,14 +84,14 @@ export function Browse({ catalog, selection, search, updated, onSearch, onSelect
                   listed={catalog.templates}
                   search={search}
                   what="templates"
-                  item={(template) => ({
+                  item={template => ({
                     id: template.uriTemplate,
                     name: template.name,
                     title: template.title,
                     text: template.uriTemplate,
                   })}
                   selected={selection.resource}
-                  onSelect={(resource) => onSelect({ ...selection, resource })}
+                  onSelect={resource => onSelect({ ...selection, resource })}
                 />
               </>
             )}
@@ -102,9 +102,14 @@ export function Browse({ catalog, selection, search, updated, onSearch, onSelect
             listed={catalog.prompts}
             search={search}
             what="prompts"
-            item={(prompt) => ({ id: prompt.name, name: prompt.name, title: prompt.title, text: prompt.description })}
+            item={prompt => ({
+              id: prompt.name,
+              name: prompt.name,
+              title: prompt.title,
+              text: prompt.description,
+            })}
             selected={selection.prompt}
-            onSelect={(prompt) => onSelect({ ...selection, prompt })}
+            onSelect={prompt => onSelect({ ...selection, prompt })}
           />
         )}
       </div>
@@ -135,8 +140,8 @@ function Search({ text, onText, what }: { text: string; onText(text: string): vo
         aria-keyshortcuts="/"
         placeholder={`Search ${what}`}
         value={text}
-        onChange={(event) => onText(event.target.value)}
-        onKeyDown={(event) => {
+        onChange={event => onText(event.target.value)}
+        onKeyDown={event => {
           if (event.key !== 'Escape') return;
           event.stopPropagation();
           if (text) onText('');
@@ -170,12 +175,12 @@ function List<T>({ listed, search, what, item, selected, onSelect }: ListProps<T
   const all = listed.items.map(item);
   const items = all.filter(({ name, title, text }) => {
     const hay = `${name} ${title ?? ''} ${text ?? ''}`.toLowerCase();
-    return words.every((word) => hay.includes(word));
+    return words.every(word => hay.includes(word));
   });
   return (
     <>
       <ul>
-        {items.map((each) => (
+        {items.map(each => (
           <Entry key={each.id} item={each} isSelected={each.id === selected} onSelect={onSelect} />
         ))}
       </ul>
@@ -195,30 +200,28 @@ function List<T>({ listed, search, what, item, selected, onSelect }: ListProps<T
   );
 }
 
-/** The button's name is the item's name alone; what stands beside it describes it. */
+/** The button holds the item's name alone and covers the whole row; what stands below it describes it. */
 function Entry({ item, isSelected, onSelect }: { item: Item; isSelected: boolean; onSelect(id: string): void }) {
   const id = useId();
+  const text = [item.title, item.text].filter(Boolean).join('. ');
   return (
-    <li>
-      <button
-        type="button"
-        className="entry"
-        aria-label={item.name}
-        aria-describedby={item.text || item.title ? id : undefined}
-        aria-current={isSelected || undefined}
-        onClick={() => onSelect(item.id)}
-      >
-        <span className="entry-name">
+    <li className="entry">
+      <span className="entry-head">
+        <button
+          type="button"
+          aria-describedby={text ? id : undefined}
+          aria-current={isSelected || undefined}
+          onClick={() => onSelect(item.id)}
+        >
           {item.name}
-          {item.mark && <span className="mark">updated</span>}
+        </button>
+        {item.mark && <span className="mark">updated</span>}
+      </span>
+      {text && (
+        <span className="entry-text" id={id} title={text}>
+          {text}
         </span>
-        {(item.title || item.text) && (
-          <span className="entry-text" id={id}>
-            {item.title ? `${item.title}. ` : ''}
-            {item.text}
-          </span>
-        )}
-      </button>
+      )}
     </li>
   );
 }

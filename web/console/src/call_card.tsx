@@ -8,16 +8,18 @@ import { RemoveIcon, StopIcon } from './icons';
 import { JsonTree } from './json_tree';
 import { QuestionCard } from './question_card';
 import type { Question } from './questions';
-import { useNow } from './storage';
+import { reloads, useNow } from './storage';
 
 interface Props {
   call: Call;
   questions: readonly Question[];
+  /** Another one for each call: landmarks of one name could not be told apart. */
+  resultLabel: string;
   onForget(call: Call): void;
   onRepeat(call: Call): void;
 }
 
-export const CallCard = memo(function CallCard({ call: given, questions, onForget, onRepeat }: Props) {
+export const CallCard = memo(function CallCard({ call: given, questions, resultLabel, onForget, onRepeat }: Props) {
   const call = useCall(given);
   const isRunning = call.state === 'running';
   const asks = questions.length > 0;
@@ -27,12 +29,14 @@ export const CallCard = memo(function CallCard({ call: given, questions, onForge
       <div className="card-head">
         <span className={`card-dot ${tone}`} aria-hidden="true" />
         <h3>{call.tool}</h3>
-        <span className={`card-state ${tone}`}>{asks ? 'Waits for you' : stateText(call)}</span>
-        {call.recovered && (
-          <span className="chip" title="It began before the page was reloaded">
-            resumed
-          </span>
-        )}
+        <span className="card-tags">
+          <span className={`card-state ${tone}`}>{asks ? 'Waits for you' : stateText(call)}</span>
+          {wasResumed(call) && (
+            <span className="chip" title="It went on when the page was reloaded">
+              resumed
+            </span>
+          )}
+        </span>
         <span className="spring" />
         <Elapsed call={call} />
         {isRunning ? (
@@ -41,7 +45,13 @@ export const CallCard = memo(function CallCard({ call: given, questions, onForge
             Cancel
           </button>
         ) : (
-          <button type="button" className="icon-button" aria-label="Remove" title="Remove" onClick={() => onForget(call)}>
+          <button
+            type="button"
+            className="icon-button"
+            aria-label="Remove"
+            title="Remove"
+            onClick={() => onForget(call)}
+          >
             <RemoveIcon />
           </button>
         )}
@@ -49,10 +59,10 @@ export const CallCard = memo(function CallCard({ call: given, questions, onForge
       <Arguments call={call} />
       {((isRunning && !asks) || call.progress) && <Progress call={call} />}
       <CallLog call={call} />
-      {questions.map((question) => (
+      {questions.map(question => (
         <QuestionCard key={question.id} question={question} />
       ))}
-      {!isRunning && <CallResult call={call} onRepeat={onRepeat} />}
+      {!isRunning && <CallResult call={call} label={resultLabel} onRepeat={onRepeat} />}
     </article>
   );
 });
@@ -65,13 +75,20 @@ const STATES: Record<CallState, string> = {
   lost: 'Lost',
 };
 
+/** Whether the page was reloaded while it ran. */
+function wasResumed({ startedAt, endedAt = Infinity }: Call): boolean {
+  return reloads.some(at => at > startedAt && at < endedAt);
+}
+
 function stateText(call: Call): string {
   return call.state === 'done' && call.value?.isError ? 'Tool error' : STATES[call.state];
 }
 
 function Elapsed({ call }: { call: Call }) {
   const now = useNow(100, call.state === 'running');
-  return <time className="elapsed">{duration((call.endedAt ?? now) - call.startedAt, call.endedAt !== undefined)}</time>;
+  return (
+    <time className="elapsed">{duration((call.endedAt ?? now) - call.startedAt, call.endedAt !== undefined)}</time>
+  );
 }
 
 function Arguments({ call }: { call: Call }) {

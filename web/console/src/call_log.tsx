@@ -15,7 +15,7 @@ const MAX_LINE = 300;
 export function CallLog({ call }: { call: Call }) {
   const { log, dropped } = call;
   const [open, setOpen] = useState<number>();
-  const seams = seamsOf(log, call.startedAt);
+  const seams = seamsOf(call);
   const openIndex = open === undefined ? -1 : open - dropped;
   const isOpen = openIndex >= 0 && openIndex < log.length;
 
@@ -29,7 +29,7 @@ export function CallLog({ call }: { call: Call }) {
     }
     return { line: row - before };
   };
-  const rowOf = (line: number) => line + seams.filter((seam) => seam.line <= line).length;
+  const rowOf = (line: number) => line + seams.filter(seam => seam.line <= line).length;
 
   return (
     <div className={log.length > 0 ? 'log' : 'log log-none'}>
@@ -52,11 +52,11 @@ export function CallLog({ call }: { call: Call }) {
         rowHeight={ROW}
         dropped={dropped}
         expanded={isOpen ? { index: rowOf(openIndex), height: DETAIL } : undefined}
-        rowKey={(index) => {
+        rowKey={index => {
           const row = rowAt(index);
           return 'seam' in row ? `seam ${row.seam}` : row.line + dropped;
         }}
-        row={(index) => {
+        row={index => {
           const row = rowAt(index);
           if ('seam' in row) {
             return (
@@ -68,19 +68,28 @@ export function CallLog({ call }: { call: Call }) {
           }
           const line = log[row.line];
           const isThis = isOpen && row.line === openIndex;
-          return line && <Line line={line} isOpen={isThis} onToggle={() => setOpen(isThis ? undefined : row.line + dropped)} />;
+          const toggle = () => setOpen(isThis ? undefined : row.line + dropped);
+          return line && <Line line={line} tool={call.tool} isOpen={isThis} onToggle={toggle} />;
         }}
       />
     </div>
   );
 }
 
-function Line({ line, isOpen, onToggle }: { line: LogLine; isOpen: boolean; onToggle(): void }) {
+interface LineProps {
+  line: LogLine;
+  /** A logger of this name needs no telling. */
+  tool: string;
+  isOpen: boolean;
+  onToggle(): void;
+}
+
+function Line({ line, tool, isOpen, onToggle }: LineProps) {
   return (
     <>
       <button
         type="button"
-        className={`log-line ${line.level}`}
+        className={`log-line level-${line.level}`}
         tabIndex={-1}
         aria-expanded={isOpen}
         title={line.recovered ? 'Sent while this page was not connected' : undefined}
@@ -88,7 +97,7 @@ function Line({ line, isOpen, onToggle }: { line: LogLine; isOpen: boolean; onTo
       >
         <time>{clock(line.at)}</time>
         <span className="log-level">{line.level}</span>
-        {line.logger && <span className="log-logger">{line.logger}</span>}
+        {line.logger && <span className={line.logger === tool ? 'visually-hidden' : 'log-logger'}>{line.logger}</span>}
         <span className="log-data">{oneLine(line.data).slice(0, MAX_LINE)}</span>
         {line.recovered && <span className="log-recovered">recovered</span>}
       </button>
@@ -105,10 +114,10 @@ function asText(line: LogLine): string {
   return `${new Date(line.at).toISOString()} ${line.level} ${line.logger ? `${line.logger}: ` : ''}${oneLine(line.data)}`;
 }
 
-/** The reloads since the call began, each with the line that follows it. */
-function seamsOf(log: readonly LogLine[], startedAt: number): { line: number; at: number }[] {
-  if (log.length === 0) return [];
-  return reloads.filter((at) => at > startedAt && at > log[0]!.at).map((at) => ({ at, line: firstFrom(log, at) }));
+/** The reloads while the call ran, each with the line that follows it. */
+function seamsOf({ log, startedAt, endedAt = Infinity }: Call): { line: number; at: number }[] {
+  const from = Math.max(startedAt, log[0]?.at ?? Infinity);
+  return reloads.filter(at => at > from && at < endedAt).map(at => ({ at, line: firstFrom(log, at) }));
 }
 
 /** The index of the first line at or after a time; lines are in order. */

@@ -6,14 +6,15 @@ import { JsonTree } from './json_tree';
 
 interface Props {
   call: Call;
+  label: string;
   onRepeat(call: Call): void;
 }
 
 /** How a call ended: what it gave, or why it gave nothing and what can be done. */
-export function CallResult({ call, onRepeat }: Props) {
+export function CallResult({ call, label, onRepeat }: Props) {
   const { value } = call;
   return (
-    <section className="result" aria-label="Result">
+    <section className="result" aria-label={label}>
       {call.state !== 'done' || !value ? (
         <Ending call={call} onRepeat={onRepeat} />
       ) : (
@@ -33,23 +34,26 @@ export function CallResult({ call, onRepeat }: Props) {
               <JsonTree value={value.structuredContent} open={2} />
             </div>
           )}
-          {value.content.length === 0 && value.structuredContent === undefined && <p className="quiet">Done, with nothing to show.</p>}
+          {value.content.length === 0 && value.structuredContent === undefined && (
+            <p className="quiet">Done, with nothing to show.</p>
+          )}
         </>
       )}
     </section>
   );
 }
 
-function Ending({ call, onRepeat }: Props) {
+function Ending({ call, onRepeat }: Omit<Props, 'label'>) {
   const { title, hint } = ending(call);
+  const isProblem = call.state === 'failed' || call.state === 'lost';
   return (
-    <div className={call.state === 'cancelled' || call.state === 'done' ? 'ending' : 'ending bad'}>
+    <div className={isProblem ? 'ending bad' : 'ending'}>
       <p className="ending-title">
         <WarnIcon />
         {title}
       </p>
-      {call.error?.message && call.error.message !== title && <p>{call.error.message}</p>}
-      {call.error?.data !== undefined && <JsonTree value={call.error.data} open={1} />}
+      {isProblem && call.error?.message && <p>{call.error.message}</p>}
+      {isProblem && call.error?.data !== undefined && <JsonTree value={call.error.data} open={1} />}
       <p className="quiet">{hint}</p>
       <button type="button" className="button small" onClick={() => onRepeat(call)}>
         Call again
@@ -64,7 +68,10 @@ function ending(call: Call): { title: string; hint: string } {
       const code = call.error?.code;
       return {
         title: code === undefined ? 'The server answered with an error' : `The server answered with error ${code}`,
-        hint: code === -32602 ? 'Check the arguments, then call it again.' : 'Call it again, or look into the server’s log.',
+        hint:
+          code === -32602
+            ? 'Check the arguments, then call it again.'
+            : 'Call it again, or look into the server’s log.',
       };
     }
     case 'cancelled':

@@ -2,6 +2,7 @@ import type { Call } from 'belay-client';
 import { useMcpClient } from 'belay-react';
 import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
 import { CallCard } from './call_card';
+import { Logo } from './icons';
 import { QuestionCard } from './question_card';
 import type { Question, Questions } from './questions';
 
@@ -20,7 +21,7 @@ export function Calls({ questions }: { questions: Questions }) {
     return groups;
   }, [asked]);
   const loose = asked.filter(({ call }) => !call);
-  const ended = calls.filter((call) => call.state !== 'running');
+  const ended = calls.filter(call => call.state !== 'running');
   const repeat = useCallback((call: Call) => void callTool(call.tool, { ...call.arguments }), [callTool]);
 
   const section = useRef<HTMLElement>(null);
@@ -44,20 +45,25 @@ export function Calls({ questions }: { questions: Questions }) {
           </button>
         )}
       </div>
-      {loose.map((question) => (
+      {loose.map(question => (
         <div key={question.id} className="card asks">
           <QuestionCard question={question} />
         </div>
       ))}
       {calls.length === 0 && loose.length === 0 && (
-        <p className="empty">
-          Calls appear here and outlive the page’s connection: reload, or pull the plug, while one runs.
-        </p>
+        <div className="welcome">
+          <Logo />
+          <p className="welcome-title">No calls yet</p>
+          <p className="quiet">
+            Pick a tool and run it. Then reload the page or pull the plug: the call goes on, and nothing of it is lost.
+          </p>
+        </div>
       )}
-      {calls.toReversed().map((call) => (
+      {calls.toReversed().map((call, index) => (
         <CallCard
           key={call.id}
           call={call}
+          resultLabel={index === 0 ? 'Result' : `Result ${index + 1}`}
           questions={byCall.get(call.id) ?? NONE}
           onForget={forget}
           onRepeat={repeat}

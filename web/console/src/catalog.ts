@@ -29,11 +29,11 @@ interface Page<T> {
 }
 type Fetch<T> = (client: BelayClient['client'], cursor: string | undefined) => Promise<Page<T>>;
 
-const fetchTools: Fetch<Tool> = async (client) => ({ items: (await client.listTools()).tools });
-const fetchTemplates: Fetch<ResourceTemplateType> = async (client) => ({
+const fetchTools: Fetch<Tool> = async client => ({ items: (await client.listTools()).tools });
+const fetchTemplates: Fetch<ResourceTemplateType> = async client => ({
   items: (await client.listResourceTemplates()).resourceTemplates,
 });
-const fetchPrompts: Fetch<Prompt> = async (client) => ({ items: (await client.listPrompts()).prompts });
+const fetchPrompts: Fetch<Prompt> = async client => ({ items: (await client.listPrompts()).prompts });
 // Page by page: there may be many.
 const fetchResources: Fetch<Resource> = async (client, cursor) => {
   if (!client.getServerCapabilities()?.resources) return { items: [] };
@@ -85,7 +85,7 @@ function useListed<T>(name: string, fetch: Fetch<T>, changed: string): Listed<T>
     if (connected) refresh();
   }, [connected, sessionId, refresh]);
   useEffect(
-    () => client.onnotification((notification) => notification.method === changed && refresh()),
+    () => client.onnotification(notification => notification.method === changed && refresh()),
     [client, changed, refresh],
   );
 

@@ -33,13 +33,13 @@ export function CompletedInput({ name, description, required = true, value, onVa
         autoComplete="off"
         required={required}
         value={value}
-        onChange={(event) => onValue(event.target.value)}
+        onChange={event => onValue(event.target.value)}
         onFocus={() => setActive(true)}
         onBlur={() => setActive(false)}
         aria-describedby={description ? `${id}-help` : undefined}
       />
       <datalist id={`${id}-list`}>
-        {suggestions.map((each) => (
+        {suggestions.map(each => (
           <option key={each} value={each} />
         ))}
       </datalist>

@@ -55,7 +55,11 @@ export function ResourceBody({ contents }: { contents: TextResourceContents | Bl
         <span className="mono">{contents.uri}</span>
         {mimeType && <span className="chip">{mimeType}</span>}
       </p>
-      {'text' in contents ? <TextOf text={contents.text} mimeType={mimeType} /> : <Bytes base64={contents.blob} mimeType={mimeType} />}
+      {'text' in contents ? (
+        <TextOf text={contents.text} mimeType={mimeType} />
+      ) : (
+        <Bytes base64={contents.blob} mimeType={mimeType} />
+      )}
     </div>
   );
 }
@@ -83,7 +87,11 @@ export function Text({ text }: { text: string }) {
   const hasTree = Array.isArray(value) || isRecord(value);
   return (
     <div className="text-block">
-      {asTree && hasTree ? <JsonTree value={value} open={2} /> : <pre tabIndex={text.length > 2000 ? 0 : undefined}>{text}</pre>}
+      {asTree && hasTree ? (
+        <JsonTree value={value} open={2} />
+      ) : (
+        <pre tabIndex={text.length > 2000 ? 0 : undefined}>{text}</pre>
+      )}
       <div className="text-actions">
         {hasTree && (
           <button type="button" className="link-button" aria-pressed={asTree} onClick={() => setAsTree(!asTree)}>
@@ -98,6 +106,8 @@ export function Text({ text }: { text: string }) {
 
 export function CopyButton({ text }: { text: string | (() => string) }) {
   const [copied, setCopied] = useState(false);
+  // There is none on pages without TLS.
+  if (!navigator.clipboard) return null;
   const copy = async () => {
     await navigator.clipboard.writeText(typeof text === 'string' ? text : text());
     setCopied(true);
@@ -149,7 +159,7 @@ function Bytes({ base64, mimeType }: { base64: string; mimeType: string }) {
   if (mimeType.startsWith('image/')) return <Image data={base64} mimeType={mimeType} />;
   if (mimeType.startsWith('audio/')) return <Audio data={base64} mimeType={mimeType} />;
   const save = () => {
-    const binary = Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
+    const binary = Uint8Array.from(atob(base64), char => char.charCodeAt(0));
     const url = URL.createObjectURL(new Blob([binary], { type: mimeType }));
     const link = document.createElement('a');
     link.href = url;

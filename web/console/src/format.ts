@@ -23,6 +23,11 @@ export function clock(at: number): string {
   return `${pad(time.getHours(), 2)}:${pad(time.getMinutes(), 2)}:${pad(time.getSeconds(), 2)}.${pad(time.getMilliseconds(), 3)}`;
 }
 
+/** 02:05.123, for rows in which the hour is known. */
+export function shortClock(at: number): string {
+  return clock(at).slice(3);
+}
+
 export function plural(count: number, word: string): string {
   return `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`;
 }

@@ -10,7 +10,11 @@ const RECOVERED_FOR = 8000;
 const EXPIRED_FOR = 3000;
 
 export function Header() {
-  const { client, status, connect, disconnect, retryNow, pullPlug } = useMcpClient();
+  const { client, status, connect, reconnect, disconnect, retryNow, pullPlug } = useMcpClient();
+  // A session that another tab took can be taken back.
+  const connectAgain = async () => {
+    if (!client.hasSession || !(await reconnect())) await connect();
+  };
   const isOff = status.state === 'disconnected' || status.state === 'error';
   const server = useServerName();
   return (
@@ -18,7 +22,9 @@ export function Header() {
       <Logo />
       <div className="header-name">
         <h1>{server.name}</h1>
-        <p className="quiet">{server.version ? `${server.version} · ` : ''}{hostOf(client.serverUrl)}</p>
+        <p className="quiet">
+          {server.version} <span className="header-host">· {hostOf(client.serverUrl)}</span>
+        </p>
       </div>
       <StatusPill status={status} />
       <Retry status={status} onRetry={retryNow} />
@@ -29,13 +35,14 @@ export function Header() {
           className="button"
           disabled={status.state !== 'connected'}
           onClick={() => pullPlug()}
+          aria-label="Pull the plug"
           title="Drops this page's connections for three seconds, to see what happens"
         >
           <PlugIcon />
-          <span>Pull the plug</span>
+          <span className="wide-only">Pull the plug</span>
         </button>
         {isOff ? (
-          <button type="button" className="button primary" onClick={() => void connect().catch(() => undefined)}>
+          <button type="button" className="button primary" onClick={() => void connectAgain().catch(() => undefined)}>
             Connect
           </button>
         ) : (
@@ -101,9 +108,15 @@ function describe(status: Status, passed: number): { text: string; tone: Tone } 
       }
       return { text: 'Connected', tone: 'good' };
     case 'connecting':
-      return { text: status.reason === 'session-expired' ? 'Session expired, reconnecting…' : 'Connecting…', tone: 'busy' };
+      return {
+        text: status.reason === 'session-expired' ? 'Session expired, reconnecting…' : 'Connecting…',
+        tone: 'busy',
+      };
     case 'reconnecting':
-      return { text: status.reason === 'session-expired' ? 'Session expired, reconnecting…' : 'Reconnecting…', tone: 'busy' };
+      return {
+        text: status.reason === 'session-expired' ? 'Session expired, reconnecting…' : 'Reconnecting…',
+        tone: 'busy',
+      };
     case 'authorizing':
       return { text: 'Signing in…', tone: 'busy' };
     case 'error':
@@ -124,8 +137,9 @@ function Retry({ status, onRetry }: { status: Status; onRetry(): void }) {
   const why = status.reason === 'offline' ? 'No network' : 'No answer';
   return (
     <div className="retry">
-      <span className="quiet retry-text">
-        {why}, next try {seconds > 0 ? `in ${seconds} s` : 'now'}
+      <span className="quiet">
+        <span className="wide-only">{why}, next try </span>
+        {seconds > 0 ? `in ${seconds} s` : 'now'}
       </span>
       <button type="button" className="button small" onClick={onRetry}>
         Retry now

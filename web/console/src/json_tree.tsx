@@ -68,7 +68,8 @@ function Name({ name }: { name: string | undefined }) {
 function Leaf({ value }: { value: unknown }) {
   const [whole, setWhole] = useState(false);
   const text = JSON.stringify(value) ?? 'undefined';
-  if (text.length <= LONG_TEXT || whole) return <span className={`json-${value === null ? 'null' : typeof value}`}>{text}</span>;
+  if (text.length <= LONG_TEXT || whole)
+    return <span className={`json-${value === null ? 'null' : typeof value}`}>{text}</span>;
   return (
     <>
       <span className={`json-${typeof value}`}>{text.slice(0, LONG_TEXT)}…</span>

@@ -25,7 +25,7 @@ function textOf(reason: ReturnType<typeof useMcpClient>['status']['reason']): st
     case 'session-expired':
       return 'The server no longer knew the session, so a new one was opened. Calls that were running are marked as lost.';
     case 'taken-over':
-      return 'Another tab uses this session now. Connect to open one of this tab’s own.';
+      return 'Another tab uses this session now. Connect to take it back.';
     case 'unauthorized':
       return 'The server wants a login that this page cannot give.';
     default:

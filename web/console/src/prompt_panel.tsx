@@ -37,7 +37,7 @@ export function PromptPanel({ prompt, onClose }: { prompt: Prompt; onClose(): vo
               description={description}
               required={required ?? false}
               value={values[name] ?? ''}
-              onValue={(value) => setValues({ ...values, [name]: value })}
+              onValue={value => setValues({ ...values, [name]: value })}
               from={{ type: 'ref/prompt', name: prompt.name }}
               others={values}
             />

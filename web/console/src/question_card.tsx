@@ -1,5 +1,5 @@
 import type { ElicitRequestURLParams } from '@modelcontextprotocol/client';
-import { useId, useState, type FormEvent } from 'react';
+import { useId, useState, type FormEvent, type ReactNode } from 'react';
 import { Content } from './content';
 import { LinkIcon } from './icons';
 import type { Elicitation, Question, Sampling } from './questions';
@@ -24,16 +24,17 @@ function FormCard({ question, schema }: { question: Elicitation; schema: unknown
     if (content) question.answer({ action: 'accept', content: content as Record<string, string> });
   };
   return (
-    <form className="question" aria-label="Question" noValidate onSubmit={onSubmit}>
-      <p className="question-kicker">The server asks</p>
-      <p className="question-text">{question.params.message}</p>
-      <FormFields state={state} />
-      <div className="actions">
-        <button type="submit" className="button primary">
-          Accept
-        </button>
-        <OtherAnswers question={question} />
-      </div>
+    <form noValidate onSubmit={onSubmit}>
+      <Frame kicker="The server asks">
+        <p className="question-text">{question.params.message}</p>
+        <FormFields state={state} />
+        <div className="actions">
+          <button type="submit" className="button primary">
+            Accept
+          </button>
+          <OtherAnswers question={question} />
+        </div>
+      </Frame>
     </form>
   );
 }
@@ -43,8 +44,7 @@ function UrlCard({ question, params }: { question: Elicitation; params: ElicitRe
   const [opened, setOpened] = useState(false);
   const url = webUrl(params.url);
   return (
-    <section className="question" aria-label="Question">
-      <p className="question-kicker">The server asks you to open a page</p>
+    <Frame kicker="The server asks you to open a page">
       <p className="question-text">{params.message}</p>
       <p className="question-url">
         <strong>{url ? url.host : 'Not a web address'}</strong>
@@ -73,7 +73,7 @@ function UrlCard({ question, params }: { question: Elicitation; params: ElicitRe
         </button>
         <OtherAnswers question={question} />
       </div>
-    </section>
+    </Frame>
   );
 }
 
@@ -109,52 +109,62 @@ function SamplingCard({ question }: { question: Sampling }) {
     });
   };
   return (
-    <form className="question" aria-label="Question" onSubmit={onSubmit}>
-      <p className="question-kicker">The server asks your model</p>
-      {systemPrompt && <p className="quiet">{systemPrompt}</p>}
-      {messages.map((message, index) => (
-        <div key={index} className={`message ${message.role}`}>
-          <p className="message-role">{message.role}</p>
-          {[message.content].flat().map((block, at) => (
-            <Content key={at} block={block as Parameters<typeof Content>[0]['block']} />
-          ))}
-        </div>
-      ))}
-      <div className="fields">
-        <div className="field">
-          <div className="field-head">
-            <label htmlFor={`${id}-text`}>Answer</label>
-            <span className="field-type">at most {maxTokens} tokens</span>
+    <form onSubmit={onSubmit}>
+      <Frame kicker="The server asks your model">
+        {systemPrompt && <p className="quiet">{systemPrompt}</p>}
+        {messages.map((message, index) => (
+          <div key={index} className={`message ${message.role}`}>
+            <p className="message-role">{message.role}</p>
+            {[message.content].flat().map((block, at) => (
+              <Content key={at} block={block as Parameters<typeof Content>[0]['block']} />
+            ))}
           </div>
-          <textarea
-            id={`${id}-text`}
-            rows={3}
-            value={answer.text}
-            onChange={(event) => setAnswer({ ...answer, text: event.target.value })}
-          />
-        </div>
-        <div className="field">
-          <div className="field-head">
-            <label htmlFor={`${id}-model`}>Model</label>
-            <span className="field-type">the name that is told to the server</span>
+        ))}
+        <div className="fields">
+          <div className="field">
+            <div className="field-head">
+              <label htmlFor={`${id}-text`}>Answer</label>
+              <span className="field-type">at most {maxTokens} tokens</span>
+            </div>
+            <textarea
+              id={`${id}-text`}
+              rows={3}
+              value={answer.text}
+              onChange={event => setAnswer({ ...answer, text: event.target.value })}
+            />
           </div>
-          <input
-            id={`${id}-model`}
-            autoComplete="off"
-            value={answer.model}
-            onChange={(event) => setAnswer({ ...answer, model: event.target.value })}
-          />
+          <div className="field">
+            <div className="field-head">
+              <label htmlFor={`${id}-model`}>Model</label>
+              <span className="field-type">the name that is told to the server</span>
+            </div>
+            <input
+              id={`${id}-model`}
+              autoComplete="off"
+              value={answer.model}
+              onChange={event => setAnswer({ ...answer, model: event.target.value })}
+            />
+          </div>
         </div>
-      </div>
-      <div className="actions">
-        <button type="submit" className="button primary">
-          Send
-        </button>
-        <button type="button" className="button" onClick={() => question.refuse('The user declined the request')}>
-          Decline
-        </button>
-      </div>
+        <div className="actions">
+          <button type="submit" className="button primary">
+            Send
+          </button>
+          <button type="button" className="button" onClick={() => question.refuse('The user declined the request')}>
+            Decline
+          </button>
+        </div>
+      </Frame>
     </form>
+  );
+}
+
+function Frame({ kicker, children }: { kicker: string; children: ReactNode }) {
+  return (
+    <div className="question" role="group" aria-label="Question">
+      <p className="question-kicker">{kicker}</p>
+      {children}
+    </div>
   );
 }
 

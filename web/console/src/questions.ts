@@ -1,6 +1,11 @@
 // What the server asks the user, until it is answered.
 import type { Call, ElicitationHandler, QuestionContext, SamplingHandler } from 'belay-client';
-import type { CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams, ElicitResult } from '@modelcontextprotocol/client';
+import type {
+  CreateMessageRequestParams,
+  CreateMessageResult,
+  ElicitRequestParams,
+  ElicitResult,
+} from '@modelcontextprotocol/client';
 
 interface Asked<Kind extends string, Params, Answer> {
   readonly kind: Kind;
@@ -21,10 +26,10 @@ export class Questions {
   readonly #listeners = new Set<() => void>();
 
   readonly elicitation: ElicitationHandler = (params, context) =>
-    this.#ask<ElicitResult>(context, (common) => ({ kind: 'elicitation', params, ...common }));
+    this.#ask<ElicitResult>(context, common => ({ kind: 'elicitation', params, ...common }));
 
   readonly sampling: SamplingHandler = (params, context) =>
-    this.#ask<CreateMessageResult>(context, (common) => ({ kind: 'sampling', params, ...common }));
+    this.#ask<CreateMessageResult>(context, common => ({ kind: 'sampling', params, ...common }));
 
   /** Oldest first; the same array until it changes. */
   readonly all = (): readonly Question[] => this.#all;
@@ -42,7 +47,7 @@ export class Questions {
       const id = this.#nextId++;
       const end = (settle: () => void) => {
         signal.removeEventListener('abort', onAbort);
-        this.#set(this.#all.filter((question) => question.id !== id));
+        this.#set(this.#all.filter(question => question.id !== id));
         settle();
       };
       const onAbort = () => end(() => reject(new Error('No longer asked')));
@@ -50,8 +55,8 @@ export class Questions {
       const question = make({
         id,
         call,
-        answer: (answer) => end(() => resolve(answer)),
-        refuse: (message) => end(() => reject(new Error(message))),
+        answer: answer => end(() => resolve(answer)),
+        refuse: message => end(() => reject(new Error(message))),
       });
       this.#set([...this.#all, question]);
     });

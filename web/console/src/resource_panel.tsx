@@ -1,4 +1,9 @@
-import { UriTemplate, type ReadResourceResult, type Resource, type ResourceTemplateType } from '@modelcontextprotocol/client';
+import {
+  UriTemplate,
+  type ReadResourceResult,
+  type Resource,
+  type ResourceTemplateType,
+} from '@modelcontextprotocol/client';
 import { useMcpClient } from 'belay-react';
 import { useCallback, useEffect, useMemo, useState, type FormEvent } from 'react';
 import { CompletedInput } from './completed_input';
@@ -44,12 +49,12 @@ export function TemplatePanel({ template, subscriptions, onClose }: TemplateProp
       <p className="mono quiet">{template.uriTemplate}</p>
       <form className="tool-form" onSubmit={onSubmit} aria-label="Variables">
         <div className="fields">
-          {parsed.variableNames.map((name) => (
+          {parsed.variableNames.map(name => (
             <CompletedInput
               key={name}
               name={name}
               value={values[name] ?? ''}
-              onValue={(value) => setValues({ ...values, [name]: value })}
+              onValue={value => setValues({ ...values, [name]: value })}
               from={{ type: 'ref/resource', uri: template.uriTemplate }}
               others={values}
             />
@@ -103,7 +108,7 @@ function Reader({ uri, subscriptions }: { uri: string; subscriptions: Subscripti
             className="button small"
             aria-pressed={isSubscribed}
             disabled={!connected}
-            onClick={() => void subscriptions.toggle(uri).catch((reason) => setError(messageOf(reason)))}
+            onClick={() => void subscriptions.toggle(uri).catch(reason => setError(messageOf(reason)))}
           >
             <BellIcon />
             {isSubscribed ? 'Unsubscribe' : 'Subscribe'}
@@ -112,7 +117,9 @@ function Reader({ uri, subscriptions }: { uri: string; subscriptions: Subscripti
         {isUpdated && <span className="mark">updated since it was read</span>}
       </div>
       {error && <p className="result-note bad">It could not be read: {error}</p>}
-      {result?.contents.map((contents, index) => <ResourceBody key={index} contents={contents} />)}
+      {result?.contents.map((contents, index) => (
+        <ResourceBody key={index} contents={contents} />
+      ))}
       {!result && !error && <p className="quiet">Reading…</p>}
     </div>
   );

@@ -1,5 +1,5 @@
 // What the page itself keeps across a reload. Calls and sessions are kept by belay-client.
-import { useCallback, useEffect, useRef, useState } from 'react';
+import { useCallback, useEffect, useState } from 'react';
 
 const PREFIX = 'belay_console_';
 
@@ -52,13 +52,4 @@ export function useNow(interval: number, running: boolean): number {
     return () => clearInterval(timer);
   }, [interval, running]);
   return now;
-}
-
-/** The value of the render before. */
-export function usePrevious<T>(value: T): T | undefined {
-  const ref = useRef<T | undefined>(undefined);
-  useEffect(() => {
-    ref.current = value;
-  });
-  return ref.current;
 }

@@ -23,7 +23,7 @@ export function useSubscriptions(): Subscriptions {
       client.onnotification(({ method, params }) => {
         const uri = params?.['uri'];
         if (method !== 'notifications/resources/updated' || typeof uri !== 'string') return;
-        setUpdated((old) => new Set([...old, uri]));
+        setUpdated(old => new Set([...old, uri]));
       }),
     [client],
   );
@@ -36,7 +36,7 @@ export function useSubscriptions(): Subscriptions {
   useEffect(() => {
     if (!isFresh) return;
     for (const uri of latest.current) {
-      client.client.subscribeResource({ uri }).catch(() => setUris((old) => without(old, uri)));
+      client.client.subscribeResource({ uri }).catch(() => setUris(old => without(old, uri)));
     }
   }, [client, isFresh, sessionId]);
 
@@ -44,18 +44,18 @@ export function useSubscriptions(): Subscriptions {
     async (uri: string) => {
       if (latest.current.has(uri)) {
         await client.client.unsubscribeResource({ uri });
-        setUris((old) => without(old, uri));
+        setUris(old => without(old, uri));
       } else {
         await client.client.subscribeResource({ uri });
-        setUris((old) => new Set([...old, uri]));
+        setUris(old => new Set([...old, uri]));
       }
     },
     [client],
   );
-  const markRead = useCallback((uri: string) => setUpdated((old) => (old.has(uri) ? without(old, uri) : old)), []);
+  const markRead = useCallback((uri: string) => setUpdated(old => (old.has(uri) ? without(old, uri) : old)), []);
   return useMemo(() => ({ uris, updated, toggle, markRead }), [uris, updated, toggle, markRead]);
 }
 
 function without(set: ReadonlySet<string>, uri: string): ReadonlySet<string> {
-  return new Set([...set].filter((each) => each !== uri));
+  return new Set([...set].filter(each => each !== uri));
 }

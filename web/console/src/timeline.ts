@@ -33,7 +33,10 @@ export class Timeline {
   });
 
   constructor() {
-    for (const { key: _, ...entry } of load<Entry[]>('timeline') ?? []) this.#push(entry);
+    for (const { key: _, ...entry } of load<Entry[]>('timeline') ?? []) {
+      this.#push(entry);
+      if (entry.message !== undefined) this.#summaryOf(entry as WireEvent); // Answers may still come.
+    }
     const reloadedAt = reloads.at(-1);
     if (reloadedAt !== undefined && this.#entries.length > 0) {
       this.#push({ at: reloadedAt, kind: 'reloaded', summary: 'Page reloaded' });
@@ -56,7 +59,7 @@ export class Timeline {
 
   /** Follows a client until the returned function is called. */
   follow(client: BelayClient): () => void {
-    const stop = client.onwire((event) => {
+    const stop = client.onwire(event => {
       // The seam of a reload is here already, at the time at which the page was loaded.
       if (event.kind === 'reloaded') return;
       this.#push({ ...event, summary: this.#summaryOf(event) });
@@ -136,7 +139,7 @@ export function summaryOf({ method, params, error }: Message, answers: string | 
   if (params?.progress !== undefined) {
     return `${short} ${params.progress}${params.total === undefined ? '' : `/${params.total}`}`;
   }
-  if (params?.level !== undefined && params.data !== undefined) return `${short} ${oneLine(params.data)}`;
+  if (params?.level !== undefined && params.data !== undefined) return `${params.level} ${oneLine(params.data)}`;
   const about = params?.name ?? params?.uri;
   return about ? `${short} ${about}` : short;
 }

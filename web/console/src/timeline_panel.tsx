@@ -1,5 +1,5 @@
 import { memo, useMemo, useState, useSyncExternalStore, type KeyboardEvent } from 'react';
-import { clock, plural } from './format';
+import { clock, plural, shortClock } from './format';
 import { PauseIcon, PlayIcon, ReceivedIcon, SentIcon } from './icons';
 import { JsonTree } from './json_tree';
 import type { Entry, Timeline } from './timeline';
@@ -19,10 +19,10 @@ export function TimelinePanel({ timeline }: { timeline: Timeline }) {
   const dropped = held?.dropped ?? timeline.dropped;
   const streams = useMemo(() => streamsOf(all), [all]);
   const shown = useMemo(
-    () => (stream === ALL ? all : all.filter((entry) => entry.stream === stream || entry.kind === 'reloaded')),
+    () => (stream === ALL ? all : all.filter(entry => entry.stream === stream || entry.kind === 'reloaded')),
     [all, stream],
   );
-  const openIndex = open === undefined ? -1 : shown.findIndex((entry) => entry.key === open);
+  const openIndex = open === undefined ? -1 : shown.findIndex(entry => entry.key === open);
   const unseen = held ? Math.max(0, timeline.dropped + live.length - held.dropped - held.entries.length) : 0;
 
   const onKeyDown = (event: KeyboardEvent) => {
@@ -52,7 +52,7 @@ export function TimelinePanel({ timeline }: { timeline: Timeline }) {
       </div>
       <div className="timeline-filter">
         <label htmlFor="timeline-stream">Stream</label>
-        <select id="timeline-stream" value={stream} onChange={(event) => setStream(event.target.value)}>
+        <select id="timeline-stream" value={stream} onChange={event => setStream(event.target.value)}>
           <option value={ALL}>All</option>
           {stream !== ALL && !streams.has(stream) && <option value={stream}>{shortStream(stream)}</option>}
           {[...streams].map(([id, name]) => (
@@ -71,9 +71,9 @@ export function TimelinePanel({ timeline }: { timeline: Timeline }) {
         count={shown.length}
         rowHeight={ROW}
         dropped={stream === ALL ? dropped : 0}
-        rowKey={(index) => shown[index]!.key}
+        rowKey={index => shown[index]!.key}
         expanded={openIndex < 0 ? undefined : { index: openIndex, height: DETAIL }}
-        row={(index) => {
+        row={index => {
           const entry = shown[index]!;
           return <Row entry={entry} isOpen={index === openIndex} onToggle={setOpen} />;
         }}
@@ -102,10 +102,11 @@ const Row = memo(function Row({ entry, isOpen, onToggle }: RowProps) {
       <button
         type="button"
         className={`wire-row ${entry.kind}`}
+        tabIndex={-1}
         aria-expanded={isOpen}
         onClick={() => onToggle(isOpen ? undefined : entry.key)}
       >
-        <time>{clock(entry.at)}</time>
+        <time>{shortClock(entry.at)}</time>
         <Direction kind={entry.kind} />
         <span className="wire-summary">{entry.summary}</span>
         {entry.replayed && <span className="chip accent">replayed</span>}
@@ -120,6 +121,7 @@ function Detail({ entry }: { entry: Entry }) {
   return (
     <div className="wire-detail">
       <dl>
+        <Fact name="Time" value={clock(entry.at)} />
         {entry.stream !== undefined && <Fact name="Stream" value={entry.stream} />}
         {entry.eventId !== undefined && <Fact name="Event id" value={entry.eventId} />}
         {entry.detail !== undefined && <Fact name="How" value={entry.detail} />}

@@ -7,17 +7,19 @@ import { useForm } from './schema_form/use_form';
 
 interface Props {
   tool: Tool;
+  /** Whether there is a server to run it. */
+  canRun: boolean;
   onRun(args: Record<string, unknown>): void;
   onClose(): void;
 }
 
-export function ToolPanel({ tool, onRun, onClose }: Props) {
+export function ToolPanel({ tool, canRun, onRun, onClose }: Props) {
   const state = useForm(tool.inputSchema, `form:${tool.name}`);
   const hasFields = state.form.fields.length > 0 || state.json !== undefined;
 
   const run = () => {
     const args = state.submit();
-    if (args) onRun(args);
+    if (args && canRun) onRun(args);
   };
   const onSubmit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
@@ -31,15 +33,21 @@ export function ToolPanel({ tool, onRun, onClose }: Props) {
   };
 
   return (
-    <Panel title={tool.name} subtitle={tool.title ?? tool.annotations?.title} text={tool.description} onClose={onClose}>
-      <Hints tool={tool} />
+    <Panel
+      title={tool.name}
+      subtitle={tool.title ?? tool.annotations?.title}
+      text={tool.description}
+      tags={hintsOf(tool)}
+      onClose={onClose}
+    >
       <form className="tool-form" noValidate onSubmit={onSubmit} onKeyDown={onKeyDown} aria-label="Arguments">
         {hasFields ? <FormFields state={state} /> : <p className="quiet">It takes no arguments.</p>}
         <div className="actions">
-          <button type="submit" className="button primary">
+          <button type="submit" className="button primary" disabled={!canRun}>
             <PlayIcon />
             Run
           </button>
+          {!canRun && <span className="quiet">Not connected</span>}
           <span className="spring" />
           {hasFields && (
             <button type="button" className="link-button" onClick={state.reset}>
@@ -62,22 +70,10 @@ export function ToolPanel({ tool, onRun, onClose }: Props) {
 }
 
 /** What the server says of the tool's effects. */
-function Hints({ tool }: { tool: Tool }) {
+function hintsOf(tool: Tool): string[] {
   const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = tool.annotations ?? {};
-  const hints = [
-    readOnlyHint && 'read-only',
-    !readOnlyHint && destructiveHint && 'destructive',
-    !readOnlyHint && idempotentHint && 'idempotent',
-    openWorldHint && 'open world',
-  ].filter((hint) => typeof hint === 'string');
-  if (hints.length === 0) return null;
-  return (
-    <p className="chips">
-      {hints.map((hint) => (
-        <span key={hint} className={hint === 'destructive' ? 'chip bad' : 'chip'}>
-          {hint}
-        </span>
-      ))}
-    </p>
+  if (readOnlyHint) return openWorldHint ? ['read-only', 'open world'] : ['read-only'];
+  return [destructiveHint && 'destructive', idempotentHint && 'idempotent', openWorldHint && 'open world'].filter(
+    hint => typeof hint === 'string',
   );
 }

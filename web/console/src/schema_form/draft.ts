@@ -25,12 +25,14 @@ export function emptyDraft(field: Field): Draft {
     case 'boolean':
       return null;
     case 'object':
-      return Object.fromEntries(field.fields.map((each) => [each.name, emptyDraft(each)]));
+      return Object.fromEntries(field.fields.map(each => [each.name, emptyDraft(each)]));
     case 'choices':
     case 'map':
       return [];
     case 'array':
-      return Array.from({ length: field.required ? (field.schema.minItems ?? 0) : 0 }, (_, i) => emptyDraft(field.item(i)));
+      return Array.from({ length: field.required ? (field.schema.minItems ?? 0) : 0 }, (_, i) =>
+        emptyDraft(field.item(i)),
+      );
   }
 }
 
@@ -51,10 +53,10 @@ export function draftOf(field: Field, value: unknown): Draft {
     case 'choice':
       return indexOf(field.choices, value);
     case 'choices':
-      return Array.isArray(value) ? value.map((each) => indexOf(field.choices, each)).filter((index) => index !== '') : [];
+      return Array.isArray(value) ? value.map(each => indexOf(field.choices, each)).filter(index => index !== '') : [];
     case 'object': {
       const from = isRecord(value) ? value : {};
-      return Object.fromEntries(field.fields.map((each) => [each.name, draftOf(each, from[each.name])]));
+      return Object.fromEntries(field.fields.map(each => [each.name, draftOf(each, from[each.name])]));
     }
     case 'array':
       return Array.isArray(value) ? value.map((each, index) => draftOf(field.item(index), each)) : [];
@@ -66,14 +68,14 @@ export function draftOf(field: Field, value: unknown): Draft {
 }
 
 function blankDraft(field: Field): Draft {
-  if (field.kind === 'object') return Object.fromEntries(field.fields.map((each) => [each.name, blankDraft(each)]));
+  if (field.kind === 'object') return Object.fromEntries(field.fields.map(each => [each.name, blankDraft(each)]));
   if (field.kind === 'boolean') return null;
   return field.kind === 'choices' || field.kind === 'array' || field.kind === 'map' ? [] : '';
 }
 
 function indexOf(choices: readonly Choice[], value: unknown): string {
   const text = JSON.stringify(value);
-  const index = choices.findIndex((choice) => JSON.stringify(choice.value) === text);
+  const index = choices.findIndex(choice => JSON.stringify(choice.value) === text);
   return index < 0 ? '' : String(index);
 }
 
@@ -111,7 +113,7 @@ function read(field: Field, draft: Draft | undefined, path: string, problems: Ma
       return field.choices[Number(draft)]?.value;
     }
     case 'choices': {
-      const picked = Array.isArray(draft) ? draft.map((index) => field.choices[Number(index)]?.value) : [];
+      const picked = Array.isArray(draft) ? draft.map(index => field.choices[Number(index)]?.value) : [];
       if (picked.length === 0 && !field.required) return undefined;
       return sizeProblem(field, picked, fail) ? undefined : picked;
     }
@@ -127,7 +129,7 @@ function read(field: Field, draft: Draft | undefined, path: string, problems: Ma
     case 'object': {
       const from = isRecord(draft) ? (draft as Record<string, Draft>) : {};
       // An optional object in which nothing was entered is left out, so what it requires is not asked for.
-      if (!field.required && field.fields.every((each) => isBlank(each, from[each.name]))) return undefined;
+      if (!field.required && field.fields.every(each => isBlank(each, from[each.name]))) return undefined;
       const result: Record<string, unknown> = {};
       for (const each of field.fields) {
         const value = read(each, from[each.name], `${path}/${each.name}`, problems);
@@ -161,15 +163,17 @@ function isBlank(field: Field, draft: Draft | undefined): boolean {
   if (draft === undefined || draft === null || draft === '') return true;
   if (Array.isArray(draft)) return draft.length === 0;
   if (field.kind === 'object' && isRecord(draft)) {
-    return field.fields.every((each) => isBlank(each, (draft as Record<string, Draft>)[each.name]));
+    return field.fields.every(each => isBlank(each, (draft as Record<string, Draft>)[each.name]));
   }
   return false;
 }
 
 function textProblem(schema: Field['schema'], text: string): string | undefined {
   const length = [...text].length;
-  if (schema.minLength !== undefined && length < schema.minLength) return `At least ${count(schema.minLength, 'character')}`;
-  if (schema.maxLength !== undefined && length > schema.maxLength) return `At most ${count(schema.maxLength, 'character')}`;
+  if (schema.minLength !== undefined && length < schema.minLength)
+    return `At least ${count(schema.minLength, 'character')}`;
+  if (schema.maxLength !== undefined && length > schema.maxLength)
+    return `At most ${count(schema.maxLength, 'character')}`;
   if (schema.pattern !== undefined && matches(schema.pattern, text) === false) return `Must match ${schema.pattern}`;
   return formatProblem(schema.format, text);
 }
@@ -192,7 +196,8 @@ function formatProblem(format: string | undefined, text: string): string | undef
     case 'date':
       return isDate(text) ? undefined : 'Enter a date as YYYY-MM-DD';
     case 'date-time':
-      return /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text))
+      return /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/.test(text) &&
+        !Number.isNaN(Date.parse(text))
         ? undefined
         : 'Enter a time as YYYY-MM-DDThh:mm:ssZ';
     default:
@@ -223,7 +228,7 @@ function sizeProblem(field: Field, items: unknown[], fail: (message: string) => 
   const { minItems, maxItems, uniqueItems } = field.schema;
   if (minItems !== undefined && items.length < minItems) fail(`At least ${count(minItems, 'item')}`);
   else if (maxItems !== undefined && items.length > maxItems) fail(`At most ${count(maxItems, 'item')}`);
-  else if (uniqueItems && new Set(items.map((item) => JSON.stringify(item))).size < items.length) fail('No item twice');
+  else if (uniqueItems && new Set(items.map(item => JSON.stringify(item))).size < items.length) fail('No item twice');
   else return false;
   return true;
 }

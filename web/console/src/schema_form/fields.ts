@@ -53,15 +53,7 @@ export interface JsonField extends Common {
 }
 
 export type Field =
-  | TextField
-  | NumberField
-  | BooleanField
-  | ChoiceField
-  | ChoicesField
-  | ObjectField
-  | ArrayField
-  | MapField
-  | JsonField;
+  TextField | NumberField | BooleanField | ChoiceField | ChoicesField | ObjectField | ArrayField | MapField | JsonField;
 
 /** Objects within objects further down than this are written as JSON. */
 const MAX_DEPTH = 6;
@@ -98,7 +90,8 @@ export function fieldOf(
       if (!items || schema.prefixItems) return { ...json, schema };
       const many = choicesOf(items);
       if (many) return { kind: 'choices', choices: many, ...common };
-      const item = (index: number) => fieldOf(`${name} ${index + 1}`, items, { required: true, root, depth: depth + 1 });
+      const item = (index: number) =>
+        fieldOf(`${name} ${index + 1}`, items, { required: true, root, depth: depth + 1 });
       return { kind: 'array', item, ...common };
     }
     case 'object': {
@@ -134,12 +127,12 @@ function typeOf(schema: Schema): string | undefined {
 /** A type or null is an optional value of that type: leaving it empty leaves it out. */
 function withoutNull(schema: Schema, root: Schema): Schema {
   if (Array.isArray(schema.type)) {
-    const types = schema.type.filter((type) => type !== 'null');
+    const types = schema.type.filter(type => type !== 'null');
     return types.length === 1 ? { ...schema, type: types[0]! } : schema;
   }
   const kinds = schema.anyOf ?? schema.oneOf;
   if (!kinds) return schema;
-  const others = kinds.filter((kind) => kind.type !== 'null' && kind.const !== null);
+  const others = kinds.filter(kind => kind.type !== 'null' && kind.const !== null);
   if (others.length !== 1 || others.length === kinds.length) return schema;
   const { anyOf: _anyOf, oneOf: _oneOf, ...rest } = schema;
   return { ...(resolve(others[0]!, root) ?? {}), ...rest };
@@ -155,7 +148,7 @@ function choicesOf(schema: Schema): Choice[] | undefined {
   const choices: Choice[] = [];
   for (const kind of kinds) {
     if (kind.const !== undefined) choices.push({ value: kind.const, label: kind.title ?? textOf(kind.const) });
-    else if (kind.enum) choices.push(...kind.enum.map((value) => ({ value, label: textOf(value) })));
+    else if (kind.enum) choices.push(...kind.enum.map(value => ({ value, label: textOf(value) })));
     else return undefined;
   }
   return choices;

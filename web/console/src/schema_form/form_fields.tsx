@@ -20,7 +20,7 @@ export function FormFields({ state }: { state: FormState }) {
           rows={8}
           spellCheck={false}
           value={state.json}
-          onChange={(event) => state.setJson(event.target.value)}
+          onChange={event => state.setJson(event.target.value)}
           aria-invalid={state.jsonProblem !== undefined}
           aria-describedby={`${id}-problem`}
         />
@@ -30,13 +30,13 @@ export function FormFields({ state }: { state: FormState }) {
   }
   return (
     <div className="fields">
-      {state.form.fields.map((field) => (
+      {state.form.fields.map(field => (
         <FieldView
           key={field.name}
           field={field}
           path={`/${field.name}`}
           draft={(state.draft as Record<string, Draft>)[field.name]}
-          onDraft={(next) => state.setDraft({ ...(state.draft as Record<string, Draft>), [field.name]: next })}
+          onDraft={next => state.setDraft({ ...(state.draft as Record<string, Draft>), [field.name]: next })}
           problems={state.problems}
           onTouch={state.touch}
         />
@@ -91,7 +91,7 @@ function SimpleView({ field, path, draft, onDraft, problems, onTouch }: FieldPro
         className="switch"
         type="checkbox"
         checked={draft === true}
-        onChange={(event) => onDraft(event.target.checked)}
+        onChange={event => onDraft(event.target.checked)}
         aria-required={undefined}
       />
     );
@@ -173,14 +173,14 @@ function ObjectView({ field, path, draft, onDraft, ...rest }: FieldProps<ObjectF
   const values = isRecord(draft) ? (draft as Record<string, Draft>) : {};
   return (
     <Group field={field} problem={rest.problems.get(path)}>
-      {field.fields.map((each) => (
+      {field.fields.map(each => (
         <FieldView
           key={each.name}
           {...rest}
           field={each}
           path={`${path}/${each.name}`}
           draft={values[each.name]}
-          onDraft={(next) => onDraft({ ...values, [each.name]: next })}
+          onDraft={next => onDraft({ ...values, [each.name]: next })}
         />
       ))}
     </Group>
@@ -206,7 +206,7 @@ function ArrayView({ field, path, draft, onDraft, ...rest }: FieldProps<ArrayFie
             field={field.item(index)}
             path={`${path}/${index}`}
             draft={item}
-            onDraft={(next) => onDraft(items.map((old, other) => (other === index ? next : old)))}
+            onDraft={next => onDraft(items.map((old, other) => (other === index ? next : old)))}
           />
         </Removable>
       ))}
@@ -242,7 +242,7 @@ function MapView({ field, path, draft, onDraft, ...rest }: FieldProps<MapField>)
                 id={keyId}
                 autoComplete="off"
                 value={pair.key}
-                onChange={(event) => replace(index, { ...pair, key: event.target.value })}
+                onChange={event => replace(index, { ...pair, key: event.target.value })}
                 onBlur={() => rest.onTouch(`${path}/${index}/key`)}
                 aria-invalid={problem !== undefined}
                 aria-describedby={`${keyId}-problem`}
@@ -254,7 +254,7 @@ function MapView({ field, path, draft, onDraft, ...rest }: FieldProps<MapField>)
               field={field.value(pair.key || 'Value')}
               path={`${path}/${index}`}
               draft={pair.value}
-              onDraft={(value) => replace(index, { ...pair, value })}
+              onDraft={value => replace(index, { ...pair, value })}
             />
           </Removable>
         );
@@ -323,7 +323,9 @@ function FieldHead({ id, field }: { id: string; field: Field }) {
   return (
     <div className="field-head">
       <label htmlFor={id}>{field.name}</label>
-      <span className="field-type">{hint(field)}</span>
+      <span className="field-type" title={hint(field)}>
+        {hint(field)}
+      </span>
     </div>
   );
 }

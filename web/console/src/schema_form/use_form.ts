@@ -1,5 +1,6 @@
 import { useMemo, useState } from 'react';
 import { usePersisted } from '../storage';
+import { afterPress } from './after_press';
 import { draftOf, emptyDraft, valueOf, type Draft, type Problems } from './draft';
 import { formOf, type ObjectField } from './fields';
 import { isRecord } from './schema';
@@ -45,12 +46,12 @@ export function useForm(schema: unknown, storageKey: string): FormState {
   return {
     form,
     draft: stored.draft,
-    setDraft: (draft) => setStored({ draft }),
+    setDraft: draft => setStored({ draft }),
     problems: shown,
-    touch: (path) => setTouched((old) => (old.has(path) ? old : new Set([...old, path]))),
+    touch: path => afterPress(() => setTouched(old => (old.has(path) ? old : new Set([...old, path])))),
     json: stored.json,
     jsonProblem: fromJson?.problem,
-    setJson: (json) => setStored({ draft: stored.draft, json }),
+    setJson: json => setStored({ draft: stored.draft, json }),
     toggleJson: () => {
       if (stored.json === undefined) setStored({ draft: stored.draft, json: JSON.stringify(value, null, 2) });
       else if (fromJson?.value) setStored({ draft: draftOf(form, fromJson.value) });

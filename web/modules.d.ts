@@ -10,3 +10,12 @@ declare module '*/lib/server.mjs' {
 declare module '*/lib/expect.mjs' {
   export function expectedNotes(args: object): string[];
 }
+declare module '*/lib/proxy.mjs' {
+  export class Proxy {
+    static start(target: URL, budget?: () => number | undefined): Promise<Proxy>;
+    readonly url: URL;
+    readonly cuts: number;
+    destroyAll(): void;
+    close(): Promise<void>;
+  }
+}

@@ -1,0 +1,348 @@
+// Events: appended, read, and told of.
+#include "contract/store_contract.hpp"
+
+namespace belay::store {
+
+namespace {
+
+// --- append
+
+TEST_P(StoreContract, GivesConsecutiveSequencesFromOne)
+{
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    EXPECT_EQ(append(key, fence, {event("a")})->sequence, 1u);
+    EXPECT_EQ(append(key, fence, {event("b"), event("c")})->sequence, 3u);
+    EXPECT_EQ(sequences(read(key)), (numbers{1, 2, 3}));
+}
+
+TEST_P(StoreContract, KeepsABatchInItsOrder)
+{
+    stream_key const key{made(), 1};
+    ASSERT_TRUE(append(key, opened(key), {event("a"), event("b"), response("c")}, true));
+    EXPECT_EQ(texts(read(key)), (strings{"a", "b", "c"}));
+}
+
+TEST_P(StoreContract, KeepsTheKindOfAnEvent)
+{
+    stream_key const key{made(), 1};
+    ASSERT_TRUE(append(key, opened(key), {event("a"), response("b")}));
+    auto const page = read(key);
+    EXPECT_EQ(page->events[0].kind, event_kind::ordinary);
+    EXPECT_EQ(page->events[1].kind, event_kind::response);
+}
+
+TEST_P(StoreContract, CountsPayloadBytesInOffsets)
+{
+    stream_key const key{made(), 1};
+    auto const top = append(key, opened(key), {event("four"), event(""), event("sixsix")});
+    EXPECT_EQ(top->offset, 10u);
+    auto const page = read(key);
+    EXPECT_EQ(page->events[0].end_offset, 4u);
+    EXPECT_EQ(page->events[1].end_offset, 4u);
+    EXPECT_EQ(page->events[2].end_offset, 10u);
+}
+
+TEST_P(StoreContract, AppendsNothingOfABatchWithATooLargeEvent)
+{
+    limit_.event_bytes = 100;
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    auto const outcome = append(key, fence, {event("small"), event(std::string(101, 'x')), event("small")});
+    EXPECT_EQ(error_of(outcome), errc::too_large);
+    EXPECT_EQ(read(key)->state.top.sequence, 0u);
+    EXPECT_EQ(append(key, fence, {event("next")})->sequence, 1u);
+}
+
+TEST_P(StoreContract, TakesAnEventOfExactlyTheLimit)
+{
+    limit_.event_bytes = 100;
+    stream_key const key{made(), 1};
+    EXPECT_TRUE(append(key, opened(key), {event(std::string(100, 'x'))}));
+}
+
+TEST_P(StoreContract, DoesNotFinishAStreamByARefusedAppend)
+{
+    limit_.event_bytes = 100;
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    EXPECT_FALSE(append(key, fence, {response(std::string(101, 'x'))}, true));
+    EXPECT_FALSE(read(key)->state.finished);
+    EXPECT_TRUE(append(key, fence, {response("shorter")}, true));
+}
+
+TEST_P(StoreContract, RefusesAnAppendToAFinishedStream)
+{
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    finish(key, fence);
+    EXPECT_EQ(error_of(append(key, fence, {event("late")})), errc::finished);
+    EXPECT_EQ(error_of(append(key, fence, {response("second answer")}, true)), errc::finished);
+    EXPECT_EQ(texts(read(key)), strings{"answer"});
+}
+
+TEST_P(StoreContract, RefusesAWrongFence)
+{
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    EXPECT_EQ(error_of(append(key, fence + 1, {event("a")})), errc::fenced);
+    EXPECT_EQ(read(key)->state.top.sequence, 0u);
+}
+
+TEST_P(StoreContract, FencesTheOldOwnerOffAfterAClaim)
+{
+    stream_key const key{made(), 1};
+    auto const old = opened(key);
+    auto const fresh = claim(key, "node/2");
+    ASSERT_TRUE(fresh);
+    EXPECT_EQ(error_of(append(key, old, {event("from the old owner")})), errc::fenced);
+    EXPECT_TRUE(append(key, *fresh, {event("from the new owner")}));
+}
+
+TEST_P(StoreContract, RefusesAClaimOfAFinishedCall)
+{
+    stream_key const key{made(), 1};
+    finish(key, opened(key));
+    EXPECT_EQ(error_of(claim(key, "node/2")), errc::finished);
+}
+
+TEST_P(StoreContract, RefusesAClaimOfWhatIsNoCall)
+{
+    auto const session = made();
+    ASSERT_TRUE(append({session, standalone}, 0, {event("a")}));
+    EXPECT_EQ(error_of(claim({session, standalone}, "node/2")), errc::not_found);
+    EXPECT_EQ(error_of(claim({session, 1}, "node/2")), errc::not_found);
+}
+
+TEST_P(StoreContract, HasTheStandaloneStreamFromItsFirstUse)
+{
+    auto const page = read({made(), standalone});
+    ASSERT_TRUE(page);
+    EXPECT_EQ(page->state.top.sequence, 0u);
+    EXPECT_EQ(page->state.top.epoch, epoch);
+    EXPECT_FALSE(page->state.finished);
+}
+
+TEST_P(StoreContract, TakesAnyFenceOnTheStandaloneStream)
+{
+    stream_key const key{made(), standalone};
+    EXPECT_TRUE(append(key, 0, {event("a")}));
+    EXPECT_EQ(append(key, 12345, {event("b")})->sequence, 2u);
+}
+
+TEST_P(StoreContract, NamesItsEpochEverywhere)
+{
+    stream_key const key{made(), 1};
+    auto const made_stream = try_open(key);
+    EXPECT_EQ(made_stream->epoch, epoch);
+    EXPECT_EQ(append(key, made_stream->fence, {event("a")})->epoch, epoch);
+    EXPECT_EQ(read(key)->state.top.epoch, epoch);
+}
+
+TEST_P(StoreContract, DoesNotFindAStreamThatWasNotOpened)
+{
+    stream_key const key{made(), 1};
+    EXPECT_EQ(error_of(append(key, 1, {event("a")})), errc::not_found);
+    EXPECT_EQ(error_of(read(key)), errc::not_found);
+    EXPECT_EQ(error_of(reader(key)), errc::not_found);
+    EXPECT_FALSE(exists(key));
+}
+
+TEST_P(StoreContract, RefusesToOpenAStreamInASessionThatIsNotThere)
+{
+    EXPECT_EQ(error_of(try_open({key_of(1), 1})), errc::not_found);
+}
+
+TEST_P(StoreContract, RefusesToOpenAStreamTwice)
+{
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    EXPECT_EQ(error_of(try_open(key)), errc::conflict);
+    EXPECT_TRUE(append(key, fence, {event("the first one goes on")}));
+}
+
+TEST_P(StoreContract, GivesEveryCallAFenceOfItsOwn)
+{
+    auto const session = made();
+    EXPECT_NE(opened({session, 1}), opened({session, 2}));
+}
+
+TEST_P(StoreContract, KeepsWhatAStreamWasOpenedWith)
+{
+    stream_key const key{made(), 1};
+    opened(key, "\"abc\"");
+    auto const meta = await<stream_meta>([&](auto done) { store().inspect(key, std::move(done)); });
+    ASSERT_TRUE(meta);
+    EXPECT_EQ(meta->kind, stream_kind::request);
+    EXPECT_EQ(meta->tag, "2025-11-25");
+    EXPECT_EQ(meta->label, "\"abc\"");
+}
+
+// --- read
+
+TEST_P(StoreContract, ReadsAfterASequence)
+{
+    stream_key const key{made(), 1};
+    ASSERT_TRUE(append(key, opened(key), {event("a"), event("b"), event("c")}));
+    EXPECT_EQ(texts(read(key, 1)), (strings{"b", "c"}));
+    EXPECT_EQ(texts(read(key, 2)), strings{"c"});
+}
+
+TEST_P(StoreContract, ReadsNothingAtTheEndAndBeyond)
+{
+    stream_key const key{made(), 1};
+    ASSERT_TRUE(append(key, opened(key), {event("a")}));
+    EXPECT_EQ(sequences(read(key, 1)), numbers{});
+    EXPECT_EQ(sequences(read(key, 1000)), numbers{});
+    EXPECT_EQ(sequences(read(key, ~std::uint64_t(0))), numbers{});
+}
+
+TEST_P(StoreContract, ReadsAtMostAsManyEventsAsAsked)
+{
+    stream_key const key{made(), 1};
+    ASSERT_TRUE(append(key, opened(key), {event("a"), event("b"), event("c")}));
+    EXPECT_EQ(sequences(read(key, 0, {2, 1u << 20})), (numbers{1, 2}));
+}
+
+TEST_P(StoreContract, ReadsAtMostAsManyBytesAsAsked)
+{
+    stream_key const key{made(), 1};
+    ASSERT_TRUE(append(key, opened(key), {event("1234"), event("1234"), event("1234")}));
+    EXPECT_EQ(sequences(read(key, 0, {100, 8})), (numbers{1, 2}));
+    EXPECT_EQ(sequences(read(key, 0, {100, 7})), numbers{1});
+}
+
+TEST_P(StoreContract, ReadsAtLeastOneEventHoweverLarge)
+{
+    stream_key const key{made(), 1};
+    ASSERT_TRUE(append(key, opened(key), {event(std::string(1000, 'x')), event("b")}));
+    EXPECT_EQ(sequences(read(key, 0, {100, 10})), numbers{1});
+}
+
+TEST_P(StoreContract, TellsTheStateOfAStream)
+{
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    EXPECT_EQ(read(key)->state.first_kept, 1u);
+    ASSERT_TRUE(append(key, fence, {event("a"), event("b")}));
+    auto const open_state = read(key, 2)->state;
+    EXPECT_EQ(open_state.top.sequence, 2u);
+    EXPECT_EQ(open_state.top.offset, 2u);
+    EXPECT_FALSE(open_state.finished);
+    finish(key, fence);
+    auto const state = read(key, 3)->state;
+    EXPECT_TRUE(state.finished);
+    EXPECT_EQ(state.first_kept, 1u);
+}
+
+TEST_P(StoreContract, CarriesTheReadersMark)
+{
+    stream_key const key{made(), 1};
+    ASSERT_TRUE(append(key, opened(key), {event("a"), event("b")}));
+    store().note_reader(key, {true, 2, 2, 2, 2, 1});
+    auto const mark = reader(key);
+    ASSERT_TRUE(mark);
+    EXPECT_TRUE(mark->attached);
+    EXPECT_EQ(mark->position, 2u);
+    EXPECT_EQ(mark->offset, 2u);
+    EXPECT_EQ(mark->sent, 2u);
+    EXPECT_EQ(mark->delivered, 1u);
+    EXPECT_EQ(read(key)->state.reader.delivered, 1u);
+}
+
+// --- watch
+
+TEST_P(StoreContract, WakesAfterGrowth)
+{
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    int woken = 0;
+    auto const handle = store().watch(key, event_store::interest::growth, [&] { ++woken; });
+    EXPECT_EQ(woken, 0);
+    ASSERT_TRUE(append(key, fence, {event("a")}));
+    GetParam().wait([&] { return woken > 0; });
+    EXPECT_GT(woken, 0);
+}
+
+TEST_P(StoreContract, ShowsTheEventToTheOneItWakes)
+{
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    bool was_there = false;
+    auto const handle
+        = store().watch(key, event_store::interest::growth, [&] { was_there = read(key)->state.top.sequence == 1; });
+    ASSERT_TRUE(append(key, fence, {event("a")}));
+    GetParam().wait([&] { return was_there; });
+    EXPECT_TRUE(was_there);
+}
+
+TEST_P(StoreContract, WakesAfterTheFinish)
+{
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    int woken = 0;
+    auto const handle = store().watch(key, event_store::interest::growth, [&] { ++woken; });
+    ASSERT_TRUE(append(key, fence, {}, true));
+    GetParam().wait([&] { return woken > 0; });
+    EXPECT_GT(woken, 0);
+}
+
+TEST_P(StoreContract, WakesAfterTheEndOfTheSession)
+{
+    auto const session = made();
+    opened({session, 1});
+    int woken = 0;
+    bool was_gone = false;
+    auto const handle = store().watch({session, 1}, event_store::interest::growth, [&] {
+        ++woken;
+        was_gone = !exists({session, 1});
+    });
+    auto const other = store().watch({session, standalone}, event_store::interest::growth, [&] { ++woken; });
+    ASSERT_TRUE(end(session));
+    GetParam().wait([&] { return woken >= 2; });
+    EXPECT_GE(woken, 2);
+    EXPECT_TRUE(was_gone);
+}
+
+TEST_P(StoreContract, DoesNotWakeWhenTheHandleHasGone)
+{
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    int woken = 0;
+    auto handle = store().watch(key, event_store::interest::growth, [&] { ++woken; });
+    handle.reset();
+    ASSERT_TRUE(append(key, fence, {event("a")}));
+    ASSERT_TRUE(end(key.session));
+    EXPECT_EQ(woken, 0);
+}
+
+TEST_P(StoreContract, LetsAHandleOutliveItsSession)
+{
+    stream_key const key{made(), 1};
+    opened(key);
+    auto handle = store().watch(key, event_store::interest::growth, [] {});
+    ASSERT_TRUE(end(key.session));
+    handle.reset();
+}
+
+TEST_P(StoreContract, WakesTheWriterWhenTheReaderMoves)
+{
+    stream_key const key{made(), 1};
+    ASSERT_TRUE(append(key, opened(key), {event("a")}));
+    int woken = 0;
+    auto const handle = store().watch(key, event_store::interest::reader, [&] { ++woken; });
+    store().note_reader(key, {true, 1, 1, 1, 1, 1});
+    GetParam().wait([&] { return woken > 0; });
+    EXPECT_GT(woken, 0);
+}
+
+TEST_P(StoreContract, IgnoresAMarkOnAStreamThatIsNotThere)
+{
+    auto const session = made();
+    store().note_reader({session, 5}, {true, 1, 1, 1, 1, 1});
+    EXPECT_FALSE(exists({session, 5}));
+}
+
+}
+
+}

@@ -1,0 +1,222 @@
+// Requests: keys under which a call is made once, questions, several on one stream.
+#include "contract/store_contract.hpp"
+
+namespace belay::store {
+
+namespace {
+
+// --- calls that are to be made once
+
+TEST_P(StoreContract, GivesTheSecondCallWithAKeyItsTwin)
+{
+    auto const session = made();
+    auto const first = open_once({session, 1}, "k");
+    ASSERT_TRUE(first);
+    EXPECT_FALSE(first->twin);
+    auto const second = open_once({session, 2}, "k");
+    ASSERT_TRUE(second);
+    EXPECT_EQ(second->twin, stream_id(1));
+    finish({session, 1}, first->fence);
+    auto const third = open_once({session, 3}, "k");
+    ASSERT_TRUE(third);
+    EXPECT_EQ(third->twin, stream_id(1)); // the first, not the newest
+    // Other keys and other sessions have nothing to do with it.
+    EXPECT_FALSE(open_once({session, 4}, "other")->twin);
+    EXPECT_FALSE(open_once({made(2), 5}, "k")->twin);
+    EXPECT_FALSE(try_open({session, 6})->twin);
+}
+
+TEST_P(StoreContract, RefusesAKeyOfAnotherCall)
+{
+    auto const session = made();
+    ASSERT_TRUE(open_once({session, 1}, "k", 7));
+    EXPECT_EQ(error_of(open_once({session, 2}, "k", 8)), errc::key_mismatch);
+    EXPECT_FALSE(exists({session, 2}));
+}
+
+TEST_P(StoreContract, RemembersAKeyLongerThanItsStream)
+{
+    limit_.streams_per_session = 1;
+    auto const session = made();
+    auto const first = open_once({session, 1}, "k");
+    ASSERT_TRUE(first);
+    finish({session, 1}, first->fence);
+    deliver({session, 1});
+    opened({session, 2}); // takes its place
+    ASSERT_FALSE(exists({session, 1}));
+    EXPECT_EQ(error_of(open_once({session, 3}, "k")), errc::key_spent);
+}
+
+TEST_P(StoreContract, BoundsTheKeysItRemembers)
+{
+    limit_.streams_per_session = 1;
+    limit_.keys_per_session = 3;
+    auto const session = made();
+    for (stream_id id = 1; id <= 20; ++id) {
+        auto const made_call = open_once({session, id}, "k" + std::to_string(id));
+        ASSERT_TRUE(made_call);
+        finish({session, id}, made_call->fence);
+        deliver({session, id});
+    }
+    auto const used = store().used().bytes;
+    EXPECT_LT(used, 4096u);
+    // Of the twenty the last has its stream, three are remembered.
+    for (auto const* key : {"k17", "k18", "k19"})
+        EXPECT_EQ(error_of(open_once({session, 100}, key)), errc::key_spent) << key;
+    auto const older = open_once({session, 102}, "k16");
+    ASSERT_TRUE(older);
+    EXPECT_FALSE(older->twin);
+    finish({session, 102}, older->fence);
+    deliver({session, 102});
+    auto const forgotten = open_once({session, 101}, "k1");
+    ASSERT_TRUE(forgotten);
+    EXPECT_FALSE(forgotten->twin);
+    ASSERT_TRUE(end(session));
+    EXPECT_EQ(store().used().bytes, 0u);
+}
+
+// --- questions
+
+TEST_P(StoreContract, KeepsAQuestionUntilItIsDeliveredOrBlank)
+{
+    limit_.events_per_stream = 3;
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    ASSERT_TRUE(append(key, fence, {event("q", event_kind::question), event("r", event_kind::question)}));
+    for (int i = 0; i < 10; ++i)
+        ASSERT_TRUE(append(key, fence, {event("x")}));
+    EXPECT_EQ(sequences(read(key)), (numbers{1, 2, 10, 11, 12}));
+    ASSERT_TRUE(blank(key, fence, 1));
+    auto const page = read(key);
+    ASSERT_TRUE(page);
+    EXPECT_EQ(*page->events[0].payload, "");
+    EXPECT_EQ(*page->events[1].payload, "r");
+    // One that is not kept is no error; one of another owner is.
+    EXPECT_TRUE(blank(key, fence, 5));
+    EXPECT_TRUE(blank(key, fence, 500));
+    EXPECT_EQ(error_of(blank(key, fence + 1, 2)), errc::fenced);
+}
+
+TEST_P(StoreContract, GivesBackTheRoomOfABlank)
+{
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    auto const before = store().used().bytes;
+    ASSERT_TRUE(append(key, fence, {event(std::string(5000, 'q'), event_kind::question)}));
+    ASSERT_TRUE(blank(key, fence, 1));
+    EXPECT_LT(store().used().bytes, before + 1000);
+    ASSERT_TRUE(end(key.session));
+    EXPECT_EQ(store().used().bytes, 0u);
+}
+
+// --- several requests on one stream
+
+TEST_P(StoreContract, FindsACallByEachOfItsLabels)
+{
+    auto const session = made();
+    opened({session, 1}, "1\n\"two\"\n3");
+    for (auto const* label : {"1", "\"two\"", "3"}) {
+        auto const found = find(session, label);
+        ASSERT_TRUE(found) << label;
+        EXPECT_EQ(found->stream.stream, 1u);
+    }
+    EXPECT_EQ(error_of(find(session, "2")), errc::not_found);
+    EXPECT_EQ(error_of(find(session, "two")), errc::not_found);
+}
+
+TEST_P(StoreContract, KeepsRoomForEachAnswerOfABatch)
+{
+    limit_.bytes_per_session = 64 * 1024;
+    stream_key const key{made(), 1};
+    auto const fence = opened(key, "1\n2\n3");
+    while (append(key, fence, {event(std::string(512, 'x'), event_kind::question)})) {
+    }
+    for (int i = 0; i < 2; ++i)
+        EXPECT_TRUE(append(key, fence, {response(std::string(500, 'a'))}));
+    EXPECT_TRUE(append(key, fence, {response(std::string(500, 'a'))}, true));
+}
+
+TEST_P(StoreContract, RefusesNewCallsOfAFullStore)
+{
+    limit_.bytes_total = 64 * 1024;
+    stream_key const key{made(1), 1};
+    auto const fence = opened(key);
+    while (append(key, fence, {response(std::string(1024, 'x'))})) {
+    }
+    auto const other = made(2);
+    std::error_code refused;
+    for (stream_id id = 1; id < 200 && !refused; ++id)
+        refused = error_of(try_open({other, id}));
+    EXPECT_EQ(refused, errc::no_space);
+}
+
+TEST_P(StoreContract, TakesAShortAnswerOfEveryOpenCallWhenFull)
+{
+    limit_.bytes_total = 256 * 1024;
+    std::vector<std::pair<stream_key, fence>> calls;
+    for (std::uint64_t n = 1; n <= 2; ++n) {
+        auto const session = made(n);
+        for (stream_id id = 1; id <= 30; ++id)
+            calls.emplace_back(stream_key{session, id}, opened({session, id}, std::to_string(id)));
+    }
+    // Undelivered questions cannot be trimmed, so this really fills it.
+    while (append(calls[0].first, calls[0].second, {event(std::string(512, 'x'), event_kind::question)})) {
+    }
+    for (auto const& [key, fence] : calls)
+        EXPECT_TRUE(append(key, fence, {response(std::string(500, 'a'))}, true)) << key.stream;
+    for (auto const& [key, fence] : calls)
+        EXPECT_EQ(*read(key)->events.back().payload, std::string(500, 'a')) << key.stream;
+}
+
+TEST_P(StoreContract, ChangesNothingByAnAppendThatDoesNotFit)
+{
+    limit_.bytes_per_session = 64 * 1024;
+    auto const session = made();
+    stream_key const key{session, 1};
+    auto const fence = opened(key);
+    ASSERT_TRUE(append(key, fence, {event("history"), event("more")}));
+    EXPECT_EQ(error_of(append(key, fence, {event(std::string(80 * 1024, 'x'))})), errc::no_space);
+    EXPECT_EQ(texts(read(key)), (strings{"history", "more"}));
+}
+
+TEST_P(StoreContract, DropsTheOldestFinishedAndDeliveredStreamFirst)
+{
+    limit_.streams_per_session = 3;
+    auto const session = made();
+    finished_and_delivered({session, 30});
+    finished_and_delivered({session, 10});
+    finished_and_delivered({session, 20});
+    EXPECT_TRUE(try_open({session, 40}));
+    EXPECT_FALSE(exists({session, 30}));
+    EXPECT_TRUE(exists({session, 10}));
+    EXPECT_TRUE(exists({session, 20}));
+}
+
+TEST_P(StoreContract, NeverDropsARunningAnUndeliveredOrAnAttachedStreamForAnother)
+{
+    limit_.streams_per_session = 4;
+    auto const session = made();
+    opened({session, 1}); // runs
+    finish({session, 2}, opened({session, 2})); // undelivered
+    finished_and_delivered({session, 3});
+    store().note_reader({session, 3}, {true, 1, 6, 1, 0, 1}); // being read again
+    finished_and_delivered({session, 4});
+    EXPECT_TRUE(try_open({session, 5}));
+    EXPECT_FALSE(exists({session, 4}));
+    EXPECT_EQ(error_of(try_open({session, 6})), errc::too_many_streams);
+    for (stream_id const id : {1u, 2u, 3u, 5u})
+        EXPECT_TRUE(exists({session, id})) << id;
+}
+
+TEST_P(StoreContract, DoesNotCountTheStandaloneStream)
+{
+    limit_.streams_per_session = 1;
+    auto const session = made();
+    ASSERT_TRUE(append({session, standalone}, 0, {event("a")}));
+    EXPECT_TRUE(try_open({session, 1}));
+    EXPECT_EQ(error_of(try_open({session, 2})), errc::too_many_streams);
+}
+
+}
+
+}

@@ -1,0 +1,301 @@
+// What is kept, for how long, and within which limits.
+#include "contract/store_contract.hpp"
+
+namespace belay::store {
+
+namespace {
+
+// --- retention
+
+TEST_P(StoreContract, KeepsTheNewestEventsByCount)
+{
+    limit_.events_per_stream = 3;
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    for (int i = 0; i < 10; ++i)
+        ASSERT_TRUE(append(key, fence, {event("x")}));
+    auto const page = read(key);
+    EXPECT_EQ(sequences(page), (numbers{8, 9, 10}));
+    EXPECT_EQ(page->state.first_kept, 8u);
+    EXPECT_EQ(page->state.top.sequence, 10u);
+}
+
+TEST_P(StoreContract, TrimsWithinABatch)
+{
+    limit_.events_per_stream = 2;
+    stream_key const key{made(), 1};
+    ASSERT_TRUE(append(key, opened(key), {event("a"), event("b"), event("c"), event("d")}));
+    EXPECT_EQ(texts(read(key)), (strings{"c", "d"}));
+}
+
+TEST_P(StoreContract, KeepsTheNewestEventsByBytes)
+{
+    limit_.bytes_per_stream = 64 * 1024;
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    for (int i = 0; i < 50; ++i)
+        ASSERT_TRUE(append(key, fence, {event(std::string(8 * 1024, 'x'))}));
+    auto const kept = sequences(read(key));
+    EXPECT_LE(kept.size(), 8u);
+    EXPECT_GE(kept.size(), 6u);
+    EXPECT_EQ(kept.back(), 50u);
+}
+
+TEST_P(StoreContract, ReadsOnFromATrimmedAnchor)
+{
+    limit_.events_per_stream = 2;
+    stream_key const key{made(), 1};
+    ASSERT_TRUE(append(key, opened(key), {event("a"), event("b"), event("c"), event("d")}));
+    EXPECT_EQ(sequences(read(key, 1)), (numbers{3, 4}));
+}
+
+TEST_P(StoreContract, KeepsAnUndeliveredResponseThatTheCountHasPassedBy)
+{
+    limit_.events_per_stream = 2;
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    ASSERT_TRUE(append(key, fence, {event("a"), response("answer"), event("c"), event("d"), event("e")}));
+    auto const page = read(key);
+    EXPECT_EQ(sequences(page), (numbers{2, 4, 5}));
+    EXPECT_EQ(page->state.first_kept, 2u);
+}
+
+TEST_P(StoreContract, KeepsAnUndeliveredResponseThatBytesHavePassedBy)
+{
+    limit_.bytes_per_stream = 64 * 1024;
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    ASSERT_TRUE(append(key, fence, {response("answer")}));
+    for (int i = 0; i < 30; ++i)
+        ASSERT_TRUE(append(key, fence, {event(std::string(8 * 1024, 'x'))}));
+    EXPECT_EQ(sequences(read(key)).front(), 1u);
+}
+
+TEST_P(StoreContract, PagesThroughPinnedResponses)
+{
+    limit_.events_per_stream = 2;
+    stream_key const key{made(), 1};
+    ASSERT_TRUE(
+        append(key, opened(key), {response("a"), event("b"), response("c"), event("d"), event("e"), event("f")}));
+    EXPECT_EQ(sequences(read(key, 0, {2, 1000})), (numbers{1, 3}));
+    EXPECT_EQ(sequences(read(key, 1, {2, 1000})), (numbers{3, 5}));
+    EXPECT_EQ(sequences(read(key, 3, {2, 1000})), (numbers{5, 6}));
+}
+
+TEST_P(StoreContract, TrimsADeliveredResponse)
+{
+    limit_.events_per_stream = 2;
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    ASSERT_TRUE(append(key, fence, {response("answer")}));
+    deliver(key);
+    ASSERT_TRUE(append(key, fence, {event("b"), event("c"), event("d")}));
+    EXPECT_EQ(sequences(read(key)), (numbers{3, 4}));
+}
+
+TEST_P(StoreContract, AgesARequestStreamFromItsFinish)
+{
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    ASSERT_TRUE(append(key, fence, {event("a")}));
+    now_ += limit_.event_age * 2;
+    finish(key, fence);
+    deliver(key);
+    sweep_after(limit_.event_age - std::chrono::seconds(1));
+    EXPECT_EQ(sequences(read(key)), (numbers{1, 2}));
+    sweep_after(std::chrono::seconds(1));
+    EXPECT_FALSE(exists(key));
+}
+
+TEST_P(StoreContract, NeverAgesAnOpenRequestStream)
+{
+    stream_key const key{made(), 1};
+    ASSERT_TRUE(append(key, opened(key), {event("a")}));
+    sweep_after(limit_.event_age * 100);
+    EXPECT_EQ(sequences(read(key)), numbers{1});
+}
+
+TEST_P(StoreContract, KeepsAnUndeliveredResponseBeyondItsAge)
+{
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    ASSERT_TRUE(append(key, fence, {event("a")}));
+    finish(key, fence);
+    sweep_after(limit_.event_age * 10);
+    auto const page = read(key);
+    EXPECT_EQ(sequences(page), numbers{2});
+    EXPECT_TRUE(page->state.finished);
+}
+
+TEST_P(StoreContract, DropsAnAgedStreamOnceItsResponseIsDelivered)
+{
+    stream_key const key{made(), 1};
+    finish(key, opened(key));
+    sweep_after(limit_.event_age * 2);
+    ASSERT_TRUE(exists(key));
+    deliver(key);
+    sweep_after(limit_.event_age * 2);
+    EXPECT_FALSE(exists(key));
+}
+
+TEST_P(StoreContract, DoesNotAgeAStreamThatIsBeingRead)
+{
+    stream_key const key{made(), 1};
+    finish(key, opened(key));
+    store().note_reader(key, {true, 1, 6, 1, 1, 1});
+    sweep_after(limit_.event_age * 2);
+    EXPECT_EQ(sequences(read(key)), numbers{1});
+}
+
+TEST_P(StoreContract, AgesTheStandaloneStreamEventByEvent)
+{
+    stream_key const key{made(), standalone};
+    ASSERT_TRUE(append(key, 0, {event("a")}));
+    now_ += limit_.event_age / 2;
+    ASSERT_TRUE(append(key, 0, {event("b")}));
+    sweep_after(limit_.event_age / 2);
+    EXPECT_EQ(sequences(read(key)), numbers{2});
+    sweep_after(limit_.event_age / 2);
+    auto const page = read(key);
+    EXPECT_EQ(sequences(page), numbers{});
+    EXPECT_EQ(page->state.top.sequence, 2u);
+    EXPECT_EQ(page->state.first_kept, 3u);
+}
+
+TEST_P(StoreContract, GoesOnNumberingAfterEverythingHasAged)
+{
+    stream_key const key{made(), standalone};
+    ASSERT_TRUE(append(key, 0, {event("a"), event("b")}));
+    sweep_after(limit_.event_age);
+    EXPECT_EQ(append(key, 0, {event("c")})->sequence, 3u);
+    sweep_after(limit_.event_age);
+    EXPECT_EQ(sequences(read(key)), numbers{});
+}
+
+TEST_P(StoreContract, BoundsTheBytesOfASession)
+{
+    limit_.bytes_per_session = 128 * 1024;
+    auto const session = made();
+    stream_key const key{session, 1};
+    auto const fence = opened(key);
+    for (int i = 0; i < 100; ++i)
+        ASSERT_TRUE(append(key, fence, {event(std::string(8 * 1024, 'x'))}));
+    EXPECT_LE(store().used().bytes, limit_.bytes_per_session);
+    EXPECT_EQ(sequences(read(key)).back(), 100u);
+}
+
+TEST_P(StoreContract, TrimsTheAppendingStreamNotAnother)
+{
+    limit_.bytes_per_session = 128 * 1024;
+    auto const session = made();
+    stream_key const quiet{session, 1};
+    stream_key const loud{session, 2};
+    ASSERT_TRUE(append(quiet, opened(quiet), {event(std::string(32 * 1024, 'q'))}));
+    auto const fence = opened(loud, "2");
+    for (int i = 0; i < 50; ++i)
+        ASSERT_TRUE(append(loud, fence, {event(std::string(8 * 1024, 'x'))}));
+    EXPECT_EQ(sequences(read(quiet)), numbers{1});
+}
+
+TEST_P(StoreContract, RefusesNewCallsOfAFullSession)
+{
+    limit_.bytes_per_session = 64 * 1024;
+    auto const session = made();
+    stream_key const key{session, 1};
+    auto const fence = opened(key);
+    std::error_code why;
+    for (int i = 0; i < 1000 && !why; ++i)
+        why = error_of(append(key, fence, {response(std::string(1024, 'x'))}));
+    EXPECT_EQ(why, errc::no_space);
+    std::error_code refused;
+    for (stream_id id = 2; id < 200 && !refused; ++id)
+        refused = error_of(try_open({session, id}));
+    EXPECT_EQ(refused, errc::no_space);
+}
+
+TEST_P(StoreContract, DropsFinishedAndDeliveredStreamsForBytes)
+{
+    limit_.bytes_per_session = 128 * 1024;
+    auto const session = made();
+    stream_key const old{session, 1};
+    auto const old_fence = opened(old);
+    ASSERT_TRUE(append(old, old_fence, {event(std::string(60 * 1024, 'o'))}));
+    finish(old, old_fence);
+    deliver(old);
+    stream_key const key{session, 2};
+    auto const fence = opened(key, "2");
+    for (int i = 0; i < 10; ++i)
+        ASSERT_TRUE(append(key, fence, {event(std::string(10 * 1024, 'x'))}));
+    EXPECT_FALSE(exists(old));
+    EXPECT_EQ(sequences(read(key)).size(), 10u);
+}
+
+TEST_P(StoreContract, BoundsTheBytesOfAllSessions)
+{
+    limit_.bytes_total = 256 * 1024;
+    limit_.bytes_per_session = 256 * 1024;
+    for (std::uint64_t n = 1; n <= 10; ++n) {
+        stream_key const key{made(n), 1};
+        if (auto const stream = try_open(key))
+            for (int i = 0; i < 20; ++i)
+                (void)append(key, stream->fence, {event(std::string(8 * 1024, 'x'))});
+    }
+    EXPECT_LE(store().used().bytes, limit_.bytes_total);
+    EXPECT_GT(store().used().bytes, limit_.bytes_total / 2);
+}
+
+TEST_P(StoreContract, BoundsTheBytesOfAPrincipal)
+{
+    limit_.bytes_per_principal = 128 * 1024;
+    auto const fill = [&](session_key const& session) {
+        stream_key const key{session, 1};
+        auto const stream = try_open(key);
+        for (std::size_t size = stream ? 8 * 1024 : 0; size > 100; size /= 2)
+            while (append(key, stream->fence, {response(std::string(size, 'x'))})) {
+            }
+    };
+    fill(made(1, "ann"));
+    fill(made(2, "ann"));
+    EXPECT_LE(store().used().bytes, limit_.bytes_per_principal);
+    EXPECT_EQ(error_of(try_open({made(3, "ann"), 1})), errc::no_space);
+    // Another's room is not touched, and an ended session gives its own back.
+    EXPECT_TRUE(try_open({made(4, "bob"), 1}));
+    ASSERT_TRUE(end(key_of(1, "ann")));
+    EXPECT_TRUE(try_open({key_of(3, "ann"), 1}));
+}
+
+TEST_P(StoreContract, KeepsRoomForTheAnswerOfEveryCall)
+{
+    limit_.bytes_per_session = 64 * 1024;
+    auto const session = made();
+    stream_key const greedy{session, 1};
+    stream_key const modest{session, 2};
+    auto const greedy_fence = opened(greedy, "1");
+    auto const modest_fence = opened(modest, "2");
+    while (append(greedy, greedy_fence, {event(std::string(512, 'x'), event_kind::question)})) {
+    }
+    // The reserve beyond the limit goes to an answer as large as it takes.
+    std::size_t size = 32 * 1024;
+    while (size > 100 && !append(greedy, greedy_fence, {response(std::string(size, 'y'))}, true))
+        size -= 100;
+    ASSERT_GT(size, 100u);
+    EXPECT_TRUE(append(modest, modest_fence, {response(std::string(300, 'z'))}, true));
+}
+
+// --- use
+
+TEST_P(StoreContract, CountsWhatItUses)
+{
+    EXPECT_EQ(store().used().bytes, 0u);
+    auto const session = made();
+    opened({session, 1});
+    ASSERT_TRUE(append({session, standalone}, 0, {event(std::string(1000, 'x'))}));
+    auto const used = store().used();
+    EXPECT_EQ(used.sessions, 1u);
+    EXPECT_EQ(used.streams, 2u);
+    EXPECT_GE(used.bytes, 1000u);
+}
+
+}
+
+}

@@ -1,0 +1,133 @@
+// What clients see, held against what was appended.
+#include "engine/cursor.hpp"
+#include "world_parts.hpp"
+
+namespace belay::sim {
+
+/// Whether there was anything.
+bool world::read(connection& from, std::size_t most)
+{
+    if (from.wire->is_cut() || from.wire->has_vanished() || from.wire->is_aborted())
+        return false;
+    auto const bytes = from.wire->receive(most);
+    auto const before = from.reader.last_id();
+    require(from.reader.feed(bytes), "a stream that is not SSE");
+    while (auto const event = from.reader.next())
+        saw(from, *event);
+    // A priming event has no data and is not given, but its id is there.
+    auto const& id = from.reader.last_id();
+    if (id == before || id.empty())
+        return !bytes.empty();
+    auto const at = engine::parse_event_id(id);
+    require(at.has_value(), "an id that cannot be read: " + id);
+    if (!from.knows_position) {
+        from.knows_position = true;
+        from.position = at->sequence;
+        require(at->sequence <= from.of->seen, "a plain GET began after events that were never received");
+    }
+    skip_blanks(from, at->sequence);
+    require(at->sequence == from.position, fmt::format("an id for {} at position {}", at->sequence, from.position));
+    (from.which ? from.which->last_id : from.of->last_id) = id;
+    return true;
+}
+
+void world::skip_blanks(connection& on, std::uint64_t to)
+{
+    // Answered questions are replayed as their ids alone, which the reader does not give.
+    auto const stream = on.which ? on.which->stream : on.of->standalone;
+    while (on.position < to && store_->is_blank(stream, on.position + 1))
+        ++on.position;
+}
+
+void world::saw(connection& on, http::sse_event const& event)
+{
+    auto const at = engine::parse_event_id(event.id);
+    require(at.has_value(), "an event without a readable id: " + event.id);
+    auto const stream = on.which ? on.which->stream : on.of->standalone;
+    require(at->stream == stream, "an event of another stream"); // I3
+    if (event.data.empty() || event.type == "belay") { // priming
+        require(event.type == "belay" || on.of->revision == protocol::newest_revision, "empty data for an old client");
+        if (!on.knows_position) {
+            on.knows_position = true;
+            on.position = at->sequence;
+            require(at->sequence <= on.of->seen, "a plain GET began after events that were never received");
+        }
+        skip_blanks(on, at->sequence);
+        require(at->sequence == on.position, "a priming event of another position");
+        return;
+    }
+    if (!on.knows_position) { // an old client without priming
+        on.knows_position = true;
+        auto const from = event.data.find(R"("from":)");
+        on.position = event.data.contains(R"("logger":"resumability")") ? std::stoull(event.data.substr(from + 7)) - 1
+                                                                        : at->sequence - 1;
+        require(on.position <= on.of->seen, "a plain GET began after events that were never received");
+    }
+    note(at->stream);
+    note(at->sequence);
+    auto const& log = store_->log(stream);
+    // A repeated call has the gap notices of the first one in its log.
+    bool const is_logged = at->sequence <= log.size() && *log[at->sequence - 1].payload == event.data;
+    bool const is_gap = !is_logged && event.data.contains(R"("logger":"resumability")");
+    // What is blank may be in the gap, or come before it as an id.
+    auto const from = is_gap ? std::stoull(event.data.substr(event.data.find(R"("from":)") + 7)) : at->sequence;
+    skip_blanks(on, from - 1);
+    if (is_gap) {
+        require(!has_wide_retention_, "a gap where nothing was trimmed");
+        require(!on.which || !on.which->is_steady, "a gap for a client that read all the time");
+        require(
+            event.data.contains(fmt::format(
+                R"("missed":{},"from":{},"to":{})", at->sequence - on.position, on.position + 1, at->sequence)),
+            "a gap notice that does not fit: " + event.data);
+        require(at->sequence <= log.size(), "a gap beyond the log");
+    } else {
+        // I2: the next event of the log, byte for byte.
+        require(
+            at->sequence == on.position + 1,
+            fmt::format("event {} of stream {:x} after {}", at->sequence, stream, on.position));
+        require(at->sequence <= log.size(), "an event that was never appended");
+        require(*log[at->sequence - 1].payload == event.data, "an event that is not the log's");
+        if (auto const question = event.data.find(R"("method":"ask")"); question != std::string::npos) {
+            auto const id = event.data.substr(event.data.find(R"("id":")") + 6);
+            auto const mark = event.data.substr(event.data.find(R"("of":")") + 6);
+            on.which->questions.emplace(id.substr(0, id.find('"')), mark.substr(0, mark.find('"')));
+        }
+        if (on.which && log[at->sequence - 1].kind == store::event_kind::response)
+            saw_response(*on.which, event.data, at->sequence == log.size());
+    }
+    on.position = at->sequence;
+    auto& seen = on.which ? on.which->seen : on.of->seen;
+    if (on.which)
+        require(at->sequence > seen, "an event was repeated");
+    seen = std::max(seen, at->sequence);
+    (on.which ? on.which->last_id : on.of->last_id) = event.id;
+}
+
+void world::saw_response(call& which, std::string const& text, bool is_last)
+{
+    auto const found = std::ranges::find_if(which.requests, [&](auto const& each) {
+        return text.starts_with(fmt::format(R"({{"jsonrpc":"2.0","id":{},)", each.id));
+    });
+    require(found != which.requests.end(), "the answer of another call");
+    require(++found->responses == 1, "a second answer"); // I1
+    require(!which.is_answered() || is_last, "something follows the last answer");
+    auto const* const author = which.first ? call_of(which.first) : &which;
+    auto const& mark = which.first ? author->requests.front().mark : found->mark;
+    require(
+        !text.contains(R"("result":{"of":)") || text.contains(fmt::format(R"("result":{{"of":"{}",)", mark)),
+        "the answer of another tool");
+    require(!text.contains(R"("code":-32800)") || cancelled_.contains(which.root()), "a cancel hit another call");
+}
+
+void world::drop_finished_connections()
+{
+    std::erase_if(connections_, [&](auto const& each) {
+        bool const is_over = each->wire->is_cut() || each->wire->is_aborted() || each->wire->is_drained_to_end()
+            || (each->wire->has_vanished() && each->wire->is_over());
+        if (is_over)
+            each->of->last_active = std::max(each->of->last_active, each->wire->over_at());
+        return is_over;
+    });
+}
+
+}

@@ -1,0 +1,162 @@
+// What a world is made of: sessions and calls as their clients know them, tools, connections.
+#pragma once
+
+#include "world.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace belay::sim {
+
+using namespace std::chrono_literals;
+
+struct world::session {
+    std::string id;
+    std::string principal;
+    protocol::revision revision = protocol::newest_revision;
+    store::stream_id standalone = 0;
+    bool is_deleted = false;
+    bool is_gone = false; // the server said 404, and was right
+    base::time_point last_active{};
+    std::size_t requests = 0; // under way
+    std::size_t announced = 0;
+    std::map<std::string, std::size_t> calls_with_key; // asked for
+    std::map<std::string, store::stream_id> run_with_key;
+    // Of the standalone stream:
+    std::uint64_t seen = 0;
+    std::string last_id;
+};
+
+/// A request: a call has one, a batch several.
+struct world::request {
+    std::string id;
+    std::string mark; // what its tool writes into its messages
+    std::shared_ptr<tool> runs; // null: answered at once
+    std::size_t responses = 0;
+};
+
+struct world::call {
+    session* of = nullptr;
+    store::stream_id stream = 0;
+    std::shared_ptr<runtime::call> on;
+    std::vector<request> requests;
+    std::uint64_t seen = 0; // sequence of the last event received
+    std::string last_id;
+    bool is_lost = false; // refused with 400 or 404, rightly
+    bool is_steady = false; // its client reads all the time
+    std::vector<std::shared_ptr<wire>> wires;
+    bool is_resuming = false;
+    std::map<std::string, std::string> questions; // seen and not answered, with the mark of who asked
+    store::stream_id first = 0; // the call that it repeats
+
+    /// The client has every answer.
+    [[nodiscard]] bool is_answered() const
+    {
+        return std::ranges::all_of(requests, [](auto const& each) { return each.responses == 1; });
+    }
+    /// The server wrote the answers to some wires, perhaps after the client had left them.
+    [[nodiscard]] bool was_answered() const
+    {
+        std::size_t written = 0;
+        for (auto const& each : wires)
+            written += each->responses();
+        return written >= requests.size();
+    }
+    /// Whose work it is.
+    [[nodiscard]] store::stream_id root() const noexcept { return first ? first : stream; }
+};
+
+struct world::connection {
+    std::shared_ptr<sim::wire> wire;
+    session* of = nullptr;
+    world::call* which = nullptr; // null: the standalone stream
+    http::sse_reader reader;
+    std::uint64_t position = 0;
+    bool knows_position = false; // a plain GET learns it from the priming event
+
+    [[nodiscard]] bool is_steady() const noexcept { return which && which->is_steady; }
+};
+
+// A tool is a list of things to do on its call, as a coroutine would do them.
+struct world::tool : std::enable_shared_from_this<tool> {
+    struct step {
+        enum class kind { emit, progress, wait, close_connection, ask } what;
+        std::size_t bytes = 0;
+        base::duration time{};
+    };
+    tool(std::shared_ptr<runtime::call> on, std::vector<step> steps, std::size_t answer_bytes, std::string mark)
+        : on(std::move(on)), steps(std::move(steps)), answer_bytes(answer_bytes), mark(std::move(mark)),
+          timer(this->on->loop().timers(), [this] { go(); })
+    {
+    }
+
+    void go()
+    {
+        auto const self = shared_from_this();
+        while (!is_stopped && at < steps.size()) {
+            auto const& next = steps[at++];
+            switch (next.what) {
+            case step::kind::emit: {
+                auto text = fmt::format(R"({{"of":"{}","n":{},"pad":")", mark, at);
+                text.append(next.bytes, 'x');
+                text += "\"}";
+                auto const outcome = on->emit(std::move(text), [self](std::error_code error) {
+                    self->is_stopped = self->is_stopped || error == errc::finished;
+                    self->go();
+                });
+                if (!outcome)
+                    return;
+                is_stopped = is_stopped || *outcome == errc::finished;
+                break;
+            }
+            case step::kind::progress: on->progress(fmt::format(R"({{"of":"{}","progress":{}}})", mark, at)); break;
+            case step::kind::wait: timer.after(next.time); return;
+            case step::kind::close_connection: on->close_connection(100ms); break;
+            case step::kind::ask:
+                on->ask("ask", fmt::format(R"({{"of":"{}"}})", mark), [self](result<std::string> answer) {
+                    // The answer of this caller, once.
+                    if (answer && *answer != fmt::format(R"({{"result":{{"to":"{}"}}}})", self->mark))
+                        self->is_misled = true;
+                    ++self->answers;
+                    self->go();
+                });
+                ++questions;
+                return;
+            }
+        }
+        if (is_stopped || std::exchange(has_answered, true))
+            return;
+        on->answer(response(on->id(), mark, answer_bytes));
+    }
+    [[nodiscard]] static std::string response(std::string const& id, std::string const& mark, std::size_t bytes)
+    {
+        auto text = fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{"of":"{}","pad":")", id, mark);
+        text.append(bytes, 'y');
+        text += "\"}}";
+        return text;
+    }
+    void stop_when_interrupted()
+    {
+        on->on_interrupt([weak = weak_from_this()] {
+            if (auto const self = weak.lock())
+                self->is_stopped = true;
+        });
+    }
+
+    std::shared_ptr<runtime::call> on;
+    std::vector<step> steps;
+    std::size_t answer_bytes;
+    std::string mark;
+    std::size_t at = 0;
+    bool is_stopped = false;
+    bool has_answered = false;
+    bool is_misled = false;
+    std::size_t questions = 0;
+    std::size_t answers = 0;
+    base::timer timer;
+};
+
+}
