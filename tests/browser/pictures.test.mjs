@@ -32,7 +32,7 @@ async function tour({ open, context, server }, name) {
     await (await tab.call('mcp_apps_hello_world')).ended();
     await (await tab.call('test_error_handling')).ended();
     await take(tab, `${name}-results`);
-    await (await tab.call('elicitInputs')).article.getByRole('form').waitFor();
+    await (await tab.call('elicitInputs')).question.waitFor();
     await take(tab, `${name}-question`);
     const call = await tab.call(notifications, utility(60, 200, 'Importing'));
     await call.reaches(8);

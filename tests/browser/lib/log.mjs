@@ -15,7 +15,8 @@ export async function readLog(log, samples) {
             const range = document.createRange();
             range.selectNodeContents(texts.currentNode);
             const box = range.getBoundingClientRect();
-            if (box.height > 0)
+            // What is there for screen readers only is clipped to a point.
+            if (box.height > 0 && texts.currentNode.parentElement.getBoundingClientRect().width > 2)
                 parts.push({ middle: box.top + box.height / 2 - top, text: texts.currentNode.data.trim() });
         }
         // Stable: parts of one line stay in the order of the document.
