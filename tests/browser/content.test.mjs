@@ -86,30 +86,21 @@ async function afterTheCut(world) {
         await call.checkOnce();
         assert.ok(proxy.cuts > before);
     }
-    assert.equal((await world.server.metrics()).belay_calls_started_total, calls.length);
+    assert.equal(await tab.page.getByRole('article').count(), calls.length);
 }
 
-/** No reference tool gives a link to a resource. */
-async function resourceLink({ open, context }) {
+/** A link says what it leads to, and is followed when somebody wants it. */
+async function resourceLinks({ open }) {
     const tab = await open();
-    await context.route(({ pathname }) => pathname === '/mcp', async (route) => {
-        const message = route.request().postDataJSON();
-        if (message?.method !== 'tools/call')
-            return route.fallback();
-        const link = {
-            type: 'resource_link', uri: 'test://static/resource/1', name: 'resource-1', title: 'The first one',
-            description: 'Linked, not embedded', mimeType: 'text/plain',
-        };
-        return route.fulfill({ json: { jsonrpc: '2.0', id: message.id, result: { content: [link] } } });
-    });
-    const call = await tab.call('test_simple_text');
+    const call = await tab.call('getResourceLinks', { count: 2 });
     await call.ended();
-    for (const text of ['The first one', 'test://static/resource/1', 'Linked, not embedded'])
-        await has(text)(call.result);
-    const requests = () => tab.requests.filter(({ message }) => message?.method === 'resources/read').length;
-    assert.equal(requests(), 0, 'it is not read before somebody wants it');
-    await call.result.getByRole('button', { name: /open/i }).or(call.result.getByRole('link')).first().click();
-    await eventually(() => assert.equal(requests(), 1));
+    for (const number of [1, 2])
+        await has(`test://static/resource/${number}`)(call.result);
+    const read = () => tab.requests.filter(({ message }) => message?.method === 'resources/read')
+        .map(({ message }) => message.params.uri);
+    assert.deepEqual(read(), []);
+    await call.result.getByRole('button', { name: /open/i }).first().click();
+    await eventually(() => assert.deepEqual(read(), ['test://static/resource/1']));
 }
 
 /** Text is text. */
@@ -191,7 +182,7 @@ async function browse({ open }) {
 scenarios('content', [
     ['every kind of content', {}, everyKind],
     ['results that come after a cut (AS-11)', { flags: ['--answer', 'sse', '--retry', '100ms'], expected: [broken] }, afterTheCut],
-    ['a link to a resource', {}, resourceLink],
+    ['links to resources', {}, resourceLinks],
     ['markup in a result', {}, markup],
     ['forms', {}, forms],
     ['a schema with references', {}, schema],

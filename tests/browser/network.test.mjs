@@ -162,7 +162,9 @@ async function cutsInside(world) {
     const call = await tab.call(notifications, args);
     await call.checkWhole(args);
     assert.equal(proxy.cuts, 5);
-    assert.equal((await server.metrics()).belay_calls_started_total, 1);
+    // A browser may drop what came before a break; then the page asks again, for the same call.
+    const asked = tab.requests.filter(({ message }) => message?.method === 'tools/call').map(({ message }) => message.id);
+    assert.equal(new Set(asked).size, 1);
 }
 
 async function plug(world) {

@@ -19,23 +19,28 @@ async function take(tab, name, folder = pictures) {
 const recovered = async (tab) => eventually(async () =>
     assert.match(await tab.status.textContent(), /^Recovered \d+ missed notifications$/));
 
-async function tour({ open, context }, name) {
+async function tour({ open, context, server }, name) {
     const tab = await open();
     await tab.button('echo').waitFor();
     await take(tab, `${name}-start`);
-    await tab.select('json_schema_2020_12_tool');
+    await tab.select('add');
     await tab.button('Run').click();
+    await take(tab, `${name}-problems`);
+    await tab.select('json_schema_2020_12_tool');
     await take(tab, `${name}-form`);
     await (await tab.call('getTinyImage')).ended();
     await (await tab.call('mcp_apps_hello_world')).ended();
     await (await tab.call('test_error_handling')).ended();
     await take(tab, `${name}-results`);
-    await (await tab.call('elicitInputs')).article.getByRole('form').waitFor();
+    await (await tab.call('elicitInputs')).question.waitFor();
     await take(tab, `${name}-question`);
     const call = await tab.call(notifications, utility(60, 200, 'Importing'));
     await call.reaches(8);
     await take(tab, `${name}-running`);
-    await tab.page.reload();
+    await tab.leave();
+    const { belay_events_appended_total: before } = await server.metrics();
+    await server.until((now) => now.belay_events_appended_total >= before + 6);
+    await tab.comeBack();
     await recovered(tab);
     await take(tab, `${name}-recovered`);
     await context.setOffline(true);
@@ -51,6 +56,9 @@ async function forTheDocumentation({ open }) {
     const tab = await open();
     await (await tab.call('longRunningOperation', { duration: 1, steps: 5 })).ended();
     const call = await tab.call(notifications, utility(30, 500, 'Importing batch'));
+    // Without the form, both calls are in sight.
+    await tab.page.keyboard.press('Escape');
+    await tab.form.waitFor({ state: 'hidden' });
     await call.reaches(6);
     await tab.button('Pull the plug').click();
     await tab.says('Reconnecting…');
@@ -59,6 +67,11 @@ async function forTheDocumentation({ open }) {
     assert.equal(await tab.page.getByRole('article').count(), 2);
     assert.ok(await call.cancel.isVisible(), 'one runs');
     assert.equal(await tab.results.count(), 1, 'one is done');
+    const { height } = tab.page.viewportSize();
+    for (const article of await tab.page.getByRole('article').all()) {
+        const box = await article.boundingBox();
+        assert.ok(box.y >= 0 && box.y + box.height <= height, 'both are in sight');
+    }
     assert.match(await tab.status.textContent(), /^Recovered/);
 }
 

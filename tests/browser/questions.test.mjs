@@ -23,7 +23,7 @@ const kinds = {
 class Question {
     constructor(call, kind) {
         this.kind = kind;
-        this.form = call.article.getByRole('form');
+        this.form = call.question;
         this.field = this.form.getByLabel(kind.field, { exact: true });
     }
 
@@ -52,7 +52,7 @@ async function checkAnswered({ server }, tab, call, word) {
     await call.ended();
     assert.ok((await call.resultText()).includes(word), `"${word}" is in "${await call.resultText()}"`);
     await call.checkOnce();
-    assert.equal(await call.article.getByRole('form').count(), 0, 'no form is left');
+    assert.equal(await call.question.count(), 0, 'no form is left');
     const accepted = answers(tab).filter(({ status }) => status === 202);
     assert.equal(accepted.length, 1, 'one answer arrived');
     assert.ok(JSON.stringify(accepted[0].message).includes(word));

@@ -95,6 +95,25 @@ async function manyRefreshes({ open, server }) {
     await checkOneSession(server, tab);
 }
 
+/** On a busy machine the page that goes keeps its lock for a while; that is no other tab. */
+async function slowLocks({ open, server, context }) {
+    const tab = await open();
+    const args = utility(12, 200, 'slow locks');
+    const call = await tab.call(notifications, args);
+    await call.reaches(3);
+    await context.addInitScript(() => {
+        const { request } = LockManager.prototype;
+        LockManager.prototype.request = function (name, ...rest) {
+            const callback = rest.pop();
+            const later = (lock) => new Promise((resolve) => setTimeout(() => resolve(callback(lock)), 5000));
+            return request.call(this, name, ...rest, later);
+        };
+    });
+    await tab.page.reload();
+    await call.checkWhole(args);
+    await checkOneSession(server, tab);
+}
+
 async function several(world) {
     const { open, server } = world;
     const tab = await open();
@@ -170,6 +189,7 @@ scenarios('refresh', [
     ['result after reconnect (AS-03)', {}, afterReconnect],
     ['double refresh (AS-04)', {}, doubleRefresh],
     ['reloads in a row', {}, manyRefreshes],
+    ['a browser that is slow to hand over its locks', {}, slowLocks],
     ['several calls in flight (AS-08)', {}, several],
     ['what has ended stays', {}, endedBefore],
     ['cancel after a reload (AS-12)', {}, cancelAfterwards],

@@ -95,6 +95,8 @@ async function sameSession({ open, server }) {
     const requests = one.requests.length;
     const second = two.find(notifications, 'shared');
     await second.checkWhole(args);
+    const missed = await second.recovered();
+    assert.deepEqual(shown.filter((message) => missed.includes(message)), [], 'no message arrives in both');
     assert.deepEqual(one.sessions, two.sessions);
     assert.equal(await one.status.textContent(), 'Taken over by another tab');
     assert.equal(one.requests.length, requests, 'the first tab does not come back by itself');

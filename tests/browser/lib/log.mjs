@@ -1,10 +1,10 @@
 // What a log shows, line by line, as somebody reads it who scrolls from its top to its end. Runs in the page.
 
 /**
- * The lines by their place: a list that draws only what is in sight is read in steps, and a line that is there twice is
- * at two places.
+ * The lines and their places: a list that draws only what is in sight is read in steps, and a line that is there twice
+ * is at two places. With `samples`, it is looked at in that many places only.
  */
-export async function readLog(log) {
+export async function readLog(log, samples) {
     const drawn = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(() => resolve())));
     const lines = new Map();
     const read = () => {
@@ -15,7 +15,8 @@ export async function readLog(log) {
             const range = document.createRange();
             range.selectNodeContents(texts.currentNode);
             const box = range.getBoundingClientRect();
-            if (box.height > 0)
+            // What is there for screen readers only is clipped to a point.
+            if (box.height > 0 && texts.currentNode.parentElement.getBoundingClientRect().width > 2)
                 parts.push({ middle: box.top + box.height / 2 - top, text: texts.currentNode.data.trim() });
         }
         // Stable: parts of one line stay in the order of the document.
@@ -45,7 +46,9 @@ export async function readLog(log) {
         if (log.scrollTop >= end - 1)
             break;
         // What is drawn ahead of the sight is read too; the next step begins where it ended.
-        log.scrollTop = Math.min(end, Math.max(log.scrollTop + 1, lowest - 24));
+        const next = samples ? log.scrollTop + end / samples : Math.max(log.scrollTop + 1, lowest - 24);
+        log.scrollTop = Math.min(end, next);
     }
-    return [...lines.values()].sort((a, b) => a.middle - b.middle).map(({ text }) => text);
+    return [...lines.values()].sort((a, b) => a.middle - b.middle)
+        .map(({ middle, text }) => ({ text, share: middle / log.scrollHeight }));
 }

@@ -4,6 +4,9 @@ import { checkResult, expectedNotes } from '../../clients/lib/expect.mjs';
 import { eventually } from './eventually.mjs';
 import { readLog } from './log.mjs';
 
+/** Landmarks of one page have names of their own: a number follows in all but one. */
+const isResult = /^Result( \d+)?$/;
+
 export class Tab {
     /** What the status said, each change once, reloads included. */
     statuses = [];
@@ -92,7 +95,7 @@ export class Tab {
     }
 
     get results() {
-        return this.page.getByRole('region', { name: 'Result', exact: true });
+        return this.page.getByRole('region', { name: isResult });
     }
 }
 
@@ -102,7 +105,8 @@ export class Call {
         this.article = article;
         this.log = article.getByRole('log');
         this.bar = article.getByRole('progressbar');
-        this.result = article.getByRole('region', { name: 'Result', exact: true });
+        this.result = article.getByRole('region', { name: isResult });
+        this.question = article.locator('form');
         this.cancel = article.getByRole('button', { name: 'Cancel', exact: true });
     }
 
@@ -115,13 +119,18 @@ export class Call {
     }
 
     async lines() {
-        return this.log.evaluate(readLog);
+        return (await this.log.evaluate(readLog)).map(({ text }) => text);
+    }
+
+    /** Lines at so many places of a long log, and where in it they are, from 0 to 1. */
+    samples(count) {
+        return this.log.evaluate(readLog, count);
     }
 
     /** The lines that are not the page's own, without what stands beside the message. */
     async messages(marked = () => true) {
         return (await this.lines()).filter((line) => !/^Page reloaded\b/.test(line) && marked(line)).map((line) =>
-            line.replace(/^[\d:.]+ (\w+) ([\w-]+) /, '').replace(/ recovered$/, ''));
+            line.replace(/^[\d:.]+ \w+ (resumability )?/, '').replace(/ recovered$/, ''));
     }
 
     recovered() {
