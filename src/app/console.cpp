@@ -56,8 +56,8 @@ void answer(http::exchange& exchange, console_file const& file)
     };
     if (lists(request.header("If-None-Match"), is_same))
         return exchange.respond({304, {}, std::move(fields)}, {});
-    bool const takes_gzip = lists(
-        request.header("Accept-Encoding"), [](std::string_view word) { return word == "gzip" || word == "*"; });
+    bool const takes_gzip
+        = lists(request.header("Accept-Encoding"), [](std::string_view word) { return word == "gzip" || word == "*"; });
     if (takes_gzip)
         fields.push_back({"Content-Encoding", "gzip"});
     exchange.respond({200, file.type, std::move(fields)}, takes_gzip ? file.gzip : file.plain);

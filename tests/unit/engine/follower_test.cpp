@@ -188,8 +188,7 @@ TEST_F(Follower, HasCaughtUpAfterAGapToo)
     make(2).announce_catching_up(9);
     open();
     EXPECT_EQ(
-        read(page({}, 9)),
-        "mark attached at 2 offset 0 sent 0 given 0 delivered 2; gap 3-9; comment caught up; flush");
+        read(page({}, 9)), "mark attached at 2 offset 0 sent 0 given 0 delivered 2; gap 3-9; comment caught up; flush");
 }
 
 TEST_F(Follower, OnlyReadsWhereThereIsNoPriming)
