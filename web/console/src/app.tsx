@@ -48,7 +48,7 @@ export function App({ questions, timeline }: { questions: Questions; timeline: T
   return (
     <OpenResource value={openResource}>
       <div className="app" data-view={view}>
-        <Header />
+        <Header timeline={timeline} />
         <div className="views">
           {VIEWS.map(({ id, name }) => (
             <button key={id} type="button" aria-pressed={view === id} onClick={() => setView(id)}>

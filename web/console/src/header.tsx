@@ -3,17 +3,28 @@ import { useMcpClient } from 'belay-react';
 import { useEffect, useState } from 'react';
 import { plural } from './format';
 import { Logo, PlugIcon } from './icons';
-import { load, save, useNow } from './storage';
+import { drop, load, save, useNow } from './storage';
+import type { Timeline } from './timeline';
 
 /** How long the page says that something was recovered, or that the session had expired. */
 const RECOVERED_FOR = 8000;
 const EXPIRED_FOR = 3000;
 
-export function Header() {
+export function Header({ timeline }: { timeline: Timeline }) {
   const { client, status, connect, reconnect, disconnect, retryNow, pullPlug } = useMcpClient();
   // A session that another tab took can be taken back.
   const connectAgain = async () => {
     if (!client.hasSession || !(await reconnect())) await connect();
+  };
+  // What the calls of the session told does not outlive it, nor do answers that were begun.
+  const forget = () => {
+    timeline.forgetStored();
+    drop('answer:');
+  };
+  const leave = async () => {
+    forget();
+    await disconnect();
+    forget();
   };
   const isOff = status.state === 'disconnected' || status.state === 'error';
   const server = useServerName();
@@ -46,7 +57,7 @@ export function Header() {
             Connect
           </button>
         ) : (
-          <button type="button" className="button" onClick={() => void disconnect()}>
+          <button type="button" className="button" onClick={() => void leave()}>
             Disconnect
           </button>
         )}

@@ -2,7 +2,7 @@
 import type { BelayClient, WireEvent } from 'belay-client';
 import { perFrame } from 'belay-react';
 import { oneLine } from './format';
-import { load, reloads, save } from './storage';
+import { drop, load, reloads, save } from './storage';
 
 export interface Entry extends Omit<WireEvent, 'message'> {
   readonly key: number;
@@ -23,6 +23,8 @@ export class Timeline {
   #snapshot: readonly Entry[] = [];
   #dropped = 0;
   #nextKey = 0;
+  /** The key of the first entry that may be stored. */
+  #storedFrom = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** The methods of requests that are not answered yet, by who sent them and their id. */
   readonly #asked = new Map<string, string>();
@@ -81,6 +83,12 @@ export class Timeline {
     this.#save();
   }
 
+  /** What came so far stays on the page and leaves the storage for good. */
+  forgetStored(): void {
+    this.#storedFrom = this.#nextKey;
+    this.#save();
+  }
+
   #push(entry: Omit<Entry, 'key'>): void {
     this.#entries.push({ key: this.#nextKey++, ...entry });
     // In steps, since dropping the first of an array moves all others.
@@ -112,13 +120,15 @@ export class Timeline {
     let chars = 0;
     for (let index = this.#entries.length - 1; index >= 0 && kept.length < MAX_STORED; index -= 1) {
       const { message, ...entry } = this.#entries[index]!;
+      if (entry.key < this.#storedFrom) break;
       const text = message === undefined ? '' : JSON.stringify(message);
       const compact: Entry = text.length > MAX_STORED_MESSAGE ? entry : { ...entry, message };
       chars += JSON.stringify(compact).length + 1;
       if (chars > MAX_STORED_CHARS) break;
       kept.push(compact);
     }
-    save('timeline', kept.reverse());
+    if (kept.length > 0) save('timeline', kept.reverse());
+    else drop('timeline');
   }
 }
 

@@ -1,0 +1,51 @@
+// @vitest-environment jsdom
+import type { BelayClient, WireEvent } from 'belay-client';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Timeline } from '../src/timeline';
+
+const KEY = 'belay_console_timeline';
+
+/** A timeline, and what tells it that something crossed the wire. */
+function followed(): { timeline: Timeline; tell: (text: string) => void } {
+  let listener: (event: WireEvent) => void = () => undefined;
+  const timeline = new Timeline();
+  timeline.follow({ onwire: (each: typeof listener) => ((listener = each), () => undefined) } as unknown as BelayClient);
+  const tell = (text: string) =>
+    listener({ at: 1, kind: 'received', message: { jsonrpc: '2.0', id: 1, result: { text } } });
+  return { timeline, tell };
+}
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => {
+  vi.useRealTimers();
+  sessionStorage.clear();
+});
+
+test('is kept across a reload', () => {
+  const { tell } = followed();
+  tell('first');
+  vi.runAllTimers();
+  expect(new Timeline().entries().map(({ message }) => message)).toContainEqual(
+    expect.objectContaining({ result: { text: 'first' } }),
+  );
+});
+
+test('what was forgotten is not stored again, neither by a timer nor by leaving the page', () => {
+  const { timeline, tell } = followed();
+  tell('stored');
+  vi.runAllTimers();
+  expect(sessionStorage.getItem(KEY)).toContain('stored');
+  tell('pending');
+  timeline.forgetStored();
+  expect(sessionStorage.getItem(KEY)).toBeNull();
+  vi.runAllTimers();
+  window.dispatchEvent(new Event('pagehide'));
+  expect(sessionStorage.getItem(KEY)).toBeNull();
+  expect(timeline.entries()).toHaveLength(2);
+
+  tell('of the next session');
+  vi.runAllTimers();
+  const stored = sessionStorage.getItem(KEY);
+  expect(stored).toContain('next session');
+  expect(stored).not.toMatch(/stored|pending/);
+});
