@@ -47,30 +47,38 @@ export function App({ questions, timeline }: { questions: Questions; timeline: T
 
   return (
     <OpenResource value={openResource}>
-      <div className="app" data-view={view}>
+      <div className="app">
         <Header timeline={timeline} />
-        <div className="views">
-          {VIEWS.map(({ id, name }) => (
-            <button key={id} type="button" aria-pressed={view === id} onClick={() => setView(id)}>
-              {name}
-              {id === 'work' && asked.length > 0 && <span className="views-mark" title="A call waits for you" />}
-            </button>
-          ))}
-        </div>
-        <Browse
-          catalog={catalog}
-          selection={selection}
-          search={search}
-          updated={subscriptions.updated}
-          onSearch={setSearch}
-          onSelect={select}
-        />
-        <main className="work">
-          <Notice />
-          <Selected catalog={catalog} selection={selection} subscriptions={subscriptions} onSelection={setSelection} />
-          <Calls questions={questions} />
+        {/* Around all that is switched: each view has a main landmark. */}
+        <main className="parts" data-view={view}>
+          <div className="views">
+            {VIEWS.map(({ id, name }) => (
+              <button key={id} type="button" aria-pressed={view === id} onClick={() => setView(id)}>
+                {name}
+                {id === 'work' && asked.length > 0 && <span className="views-mark" title="A call waits for you" />}
+              </button>
+            ))}
+          </div>
+          <Browse
+            catalog={catalog}
+            selection={selection}
+            search={search}
+            updated={subscriptions.updated}
+            onSearch={setSearch}
+            onSelect={select}
+          />
+          <div className="work">
+            <Notice />
+            <Selected
+              catalog={catalog}
+              selection={selection}
+              subscriptions={subscriptions}
+              onSelection={setSelection}
+            />
+            <Calls questions={questions} />
+          </div>
+          <TimelinePanel timeline={timeline} />
         </main>
-        <TimelinePanel timeline={timeline} />
       </div>
     </OpenResource>
   );
