@@ -2,6 +2,7 @@
 import type { BelayClient, WireEvent } from 'belay-client';
 import { perFrame } from 'belay-react';
 import { oneLine } from './format';
+import { gapText } from './gap';
 import { drop, load, reloads, save } from './storage';
 
 export interface Entry extends Omit<WireEvent, 'message'> {
@@ -135,7 +136,7 @@ export class Timeline {
 interface Message {
   id?: string | number;
   method?: string;
-  params?: { name?: string; uri?: string; progress?: number; total?: number; level?: string; data?: unknown };
+  params?: { name?: string; uri?: string; progress?: number; total?: number; level?: string; logger?: string; data?: unknown };
   error?: { code: number; message: string };
 }
 
@@ -149,7 +150,9 @@ export function summaryOf({ method, params, error }: Message, answers: string | 
   if (params?.progress !== undefined) {
     return `${short} ${params.progress}${params.total === undefined ? '' : `/${params.total}`}`;
   }
-  if (params?.level !== undefined && params.data !== undefined) return `${params.level} ${oneLine(params.data)}`;
+  if (params?.level !== undefined && params.data !== undefined) {
+    return `${params.level} ${gapText(params.logger, params.data) ?? oneLine(params.data)}`;
+  }
   const about = params?.name ?? params?.uri;
   return about ? `${short} ${about}` : short;
 }

@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import type { BelayClient, WireEvent } from 'belay-client';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Timeline } from '../src/timeline';
+import { summaryOf, Timeline } from '../src/timeline';
 
 const KEY = 'belay_console_timeline';
 
@@ -48,4 +48,16 @@ test('what was forgotten is not stored again, neither by a timer nor by leaving 
   const stored = sessionStorage.getItem(KEY);
   expect(stored).toContain('next session');
   expect(stored).not.toMatch(/stored|pending/);
+});
+
+test('a gap is told in a sentence', () => {
+  const told = (data: unknown, logger = 'resumability') =>
+    summaryOf({ method: 'notifications/message', params: { level: 'warning', logger, data } }, undefined);
+  expect(told({ missed: 1740, from: 262, to: 2001 })).toBe(
+    'warning Of what was missed, 1,740 messages are no longer kept by the server',
+  );
+  expect(told({ missed: 1, from: 7, to: 7 })).toContain('1 message is no longer kept');
+  expect(told({ missed: 0, from: 1, to: 1, restarted: true })).toContain('what was missed is not known');
+  expect(told({ missed: 3 }, 'sync')).toBe('warning {"missed":3}');
+  expect(told('resumability')).toBe('warning resumability');
 });
