@@ -1,7 +1,8 @@
 import type { Status } from 'belay-client';
 import { useMcpClient } from 'belay-react';
 import { useEffect, useState } from 'react';
-import { plural } from './format';
+import { useConnection } from './connection';
+import { CopyButton } from './content';
 import { Logo, PlugIcon } from './icons';
 import { drop, load, save, useNow } from './storage';
 import type { Timeline } from './timeline';
@@ -11,7 +12,8 @@ const RECOVERED_FOR = 8000;
 const EXPIRED_FOR = 3000;
 
 export function Header({ timeline }: { timeline: Timeline }) {
-  const { client, status, connect, reconnect, disconnect, retryNow, pullPlug } = useMcpClient();
+  const { client, connect, reconnect, disconnect, retryNow, pullPlug } = useMcpClient();
+  const status = useConnection();
   // A session that another tab took can be taken back.
   const connectAgain = async () => {
     if (!client.hasSession || !(await reconnect())) await connect();
@@ -28,13 +30,19 @@ export function Header({ timeline }: { timeline: Timeline }) {
   };
   const isOff = status.state === 'disconnected' || status.state === 'error';
   const server = useServerName();
+  // The whole of it: people paste it into other clients.
+  const address = new URL(client.serverUrl ?? '/mcp', location.href).href;
   return (
     <header className="header">
       <Logo />
       <div className="header-name">
         <h1>{server.name}</h1>
-        <p className="quiet">
-          {server.version} <span className="header-host">· {hostOf(client.serverUrl)}</span>
+        <p className="header-address">
+          {server.version && <span className="wide-only">{server.version} ·</span>}
+          <span className="header-url" title={address}>
+            {address}
+          </span>
+          <CopyButton text={address} label="Copy address" />
         </p>
       </div>
       <StatusPill status={status} />
@@ -81,10 +89,6 @@ function useServerName(): { name: string; version?: string } {
   return name ? { name, version } : (load<{ name: string; version?: string }>('server') ?? { name: 'Belay console' });
 }
 
-function hostOf(url: string | undefined): string {
-  return url && URL.canParse(url, location.href) ? new URL(url, location.href).host : location.host;
-}
-
 function StatusPill({ status }: { status: Status }) {
   const passed = usePassed(status);
   const { text, tone } = describe(status, passed);
@@ -115,7 +119,8 @@ function describe(status: Status, passed: number): { text: string; tone: Tone } 
         return { text: 'Session expired, reconnecting…', tone: 'busy' };
       }
       if (status.recovered > 0 && passed < RECOVERED_FOR) {
-        return { text: `Recovered ${plural(status.recovered, 'missed notification')}`, tone: 'news' };
+        const what = status.recovered === 1 ? 'missed notification' : 'missed notifications';
+        return { text: `Recovered ${status.recovered} ${what}`, tone: 'news' };
       }
       return { text: 'Connected', tone: 'good' };
     case 'connecting':
