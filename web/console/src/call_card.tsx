@@ -120,7 +120,7 @@ function Progress({ call }: { call: Call }) {
         aria-valuenow={isKnown ? done : undefined}
         aria-valuetext={progress?.message}
       >
-        <span style={{ transform: `scaleX(${share})` }} />
+        <span style={isMoving ? undefined : { transform: `scaleX(${share})` }} />
       </div>
       {progress && (
         <span className="progress-count">
