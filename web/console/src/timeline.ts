@@ -24,7 +24,7 @@ export class Timeline {
   #snapshot: readonly Entry[] = [];
   #dropped = 0;
   #nextKey = 0;
-  /** The key of the first entry that may be stored. */
+  /** The key of the first entry that may be stored; Infinity until the page sends something again. */
   #storedFrom = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** The methods of requests that are not answered yet, by who sent them and their id. */
@@ -65,6 +65,8 @@ export class Timeline {
     const stop = client.onwire(event => {
       // The seam of a reload is here already, at the time at which the page was loaded.
       if (event.kind === 'reloaded') return;
+      // Streams that end after their session was left are still its own.
+      if (event.kind === 'sent') this.#storedFrom = Math.min(this.#storedFrom, this.#nextKey);
       this.#push({ ...event, summary: this.#summaryOf(event) });
       this.#changed.tell();
       this.#timer ??= setTimeout(() => this.#save(), SAVE_DELAY);
@@ -86,7 +88,7 @@ export class Timeline {
 
   /** What came so far stays on the page and leaves the storage for good. */
   forgetStored(): void {
-    this.#storedFrom = this.#nextKey;
+    this.#storedFrom = Infinity;
     this.#save();
   }
 

@@ -6,12 +6,12 @@ import { summaryOf, Timeline } from '../src/timeline';
 const KEY = 'belay_console_timeline';
 
 /** A timeline, and what tells it that something crossed the wire. */
-function followed(): { timeline: Timeline; tell: (text: string) => void } {
+function followed(): { timeline: Timeline; tell: (text: string, kind?: WireEvent['kind']) => void } {
   let listener: (event: WireEvent) => void = () => undefined;
   const timeline = new Timeline();
   timeline.follow({ onwire: (each: typeof listener) => ((listener = each), () => undefined) } as unknown as BelayClient);
-  const tell = (text: string) =>
-    listener({ at: 1, kind: 'received', message: { jsonrpc: '2.0', id: 1, result: { text } } });
+  const tell = (text: string, kind: WireEvent['kind'] = 'received') =>
+    listener({ at: 1, kind, message: { jsonrpc: '2.0', id: 1, result: { text } } });
   return { timeline, tell };
 }
 
@@ -37,17 +37,18 @@ test('what was forgotten is not stored again, neither by a timer nor by leaving 
   expect(sessionStorage.getItem(KEY)).toContain('stored');
   tell('pending');
   timeline.forgetStored();
+  tell('late');
   expect(sessionStorage.getItem(KEY)).toBeNull();
   vi.runAllTimers();
   window.dispatchEvent(new Event('pagehide'));
   expect(sessionStorage.getItem(KEY)).toBeNull();
-  expect(timeline.entries()).toHaveLength(2);
+  expect(timeline.entries()).toHaveLength(3);
 
-  tell('of the next session');
+  tell('of the next session', 'sent');
   vi.runAllTimers();
   const stored = sessionStorage.getItem(KEY);
   expect(stored).toContain('next session');
-  expect(stored).not.toMatch(/stored|pending/);
+  expect(stored).not.toMatch(/stored|pending|late/);
 });
 
 test('a gap is told in a sentence', () => {
