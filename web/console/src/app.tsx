@@ -3,6 +3,7 @@ import { useCallback, useEffect, useState, useSyncExternalStore } from 'react';
 import { Browse, type Selection } from './browse';
 import { Calls } from './calls';
 import { useCatalog, type Catalog } from './catalog';
+import { useConnection } from './connection';
 import { OpenResource } from './content';
 import { Header } from './header';
 import { Notice } from './notice';
@@ -36,7 +37,7 @@ export function App({ questions, timeline }: { questions: Questions; timeline: T
   useEffect(() => timeline.follow(client), [timeline, client]);
 
   const select = (next: Selection) => {
-    setSelection(next);
+    setSelection({ ...next, isFolded: next.section !== selection.section && next.isFolded });
     if (next.section === selection.section) setView('work');
     else setSearch('');
   };
@@ -47,30 +48,38 @@ export function App({ questions, timeline }: { questions: Questions; timeline: T
 
   return (
     <OpenResource value={openResource}>
-      <div className="app" data-view={view}>
-        <Header />
-        <div className="views">
-          {VIEWS.map(({ id, name }) => (
-            <button key={id} type="button" aria-pressed={view === id} onClick={() => setView(id)}>
-              {name}
-              {id === 'work' && asked.length > 0 && <span className="views-mark" title="A call waits for you" />}
-            </button>
-          ))}
-        </div>
-        <Browse
-          catalog={catalog}
-          selection={selection}
-          search={search}
-          updated={subscriptions.updated}
-          onSearch={setSearch}
-          onSelect={select}
-        />
-        <main className="work">
-          <Notice />
-          <Selected catalog={catalog} selection={selection} subscriptions={subscriptions} onSelection={setSelection} />
-          <Calls questions={questions} />
+      <div className="app">
+        <Header timeline={timeline} />
+        {/* Around all that is switched: each view has a main landmark. */}
+        <main className="parts" data-view={view}>
+          <div className="views">
+            {VIEWS.map(({ id, name }) => (
+              <button key={id} type="button" aria-pressed={view === id} onClick={() => setView(id)}>
+                {name}
+                {id === 'work' && asked.length > 0 && <span className="views-mark" title="A call waits for you" />}
+              </button>
+            ))}
+          </div>
+          <Browse
+            catalog={catalog}
+            selection={selection}
+            search={search}
+            updated={subscriptions.updated}
+            onSearch={setSearch}
+            onSelect={select}
+          />
+          <div className="work">
+            <Notice />
+            <Selected
+              catalog={catalog}
+              selection={selection}
+              subscriptions={subscriptions}
+              onSelection={setSelection}
+            />
+            <Calls questions={questions} />
+          </div>
+          <TimelinePanel timeline={timeline} />
         </main>
-        <TimelinePanel timeline={timeline} />
       </div>
     </OpenResource>
   );
@@ -84,7 +93,8 @@ interface SelectedProps {
 }
 
 function Selected({ catalog, selection, subscriptions, onSelection }: SelectedProps) {
-  const { callTool, status } = useMcpClient();
+  const { callTool } = useMcpClient();
+  const status = useConnection();
   switch (selection.section) {
     case 'tools': {
       const tool = catalog.tools.items.find(({ name }) => name === selection.tool);
@@ -95,6 +105,8 @@ function Selected({ catalog, selection, subscriptions, onSelection }: SelectedPr
           key={tool.name}
           tool={tool}
           canRun={status.state === 'connected' || status.state === 'reconnecting'}
+          isFolded={selection.isFolded === true}
+          onFold={isFolded => onSelection({ ...selection, isFolded })}
           onRun={args => callTool(tool.name, args)}
           onClose={close}
         />

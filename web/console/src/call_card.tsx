@@ -13,13 +13,11 @@ import { reloads, useNow } from './storage';
 interface Props {
   call: Call;
   questions: readonly Question[];
-  /** Another one for each call: landmarks of one name could not be told apart. */
-  resultLabel: string;
   onForget(call: Call): void;
   onRepeat(call: Call): void;
 }
 
-export const CallCard = memo(function CallCard({ call: given, questions, resultLabel, onForget, onRepeat }: Props) {
+export const CallCard = memo(function CallCard({ call: given, questions, onForget, onRepeat }: Props) {
   const call = useCall(given);
   const isRunning = call.state === 'running';
   const asks = questions.length > 0;
@@ -62,7 +60,7 @@ export const CallCard = memo(function CallCard({ call: given, questions, resultL
       {questions.map(question => (
         <QuestionCard key={question.id} question={question} />
       ))}
-      {!isRunning && <CallResult call={call} label={resultLabel} onRepeat={onRepeat} />}
+      {!isRunning && <CallResult call={call} onRepeat={onRepeat} />}
     </article>
   );
 });
@@ -122,7 +120,7 @@ function Progress({ call }: { call: Call }) {
         aria-valuenow={isKnown ? done : undefined}
         aria-valuetext={progress?.message}
       >
-        <span style={{ transform: `scaleX(${share})` }} />
+        <span style={isMoving ? undefined : { transform: `scaleX(${share})` }} />
       </div>
       {progress && (
         <span className="progress-count">

@@ -1,7 +1,8 @@
 import type { Call, LogLine } from 'belay-client';
 import { useState } from 'react';
 import { CopyButton } from './content';
-import { clock, oneLine, plural } from './format';
+import { clock, oneLine, plural, shortClock } from './format';
+import { gapText } from './gap';
 import { JsonTree } from './json_tree';
 import { reloads } from './storage';
 import { WindowedList } from './windowed_list';
@@ -11,7 +12,7 @@ const DETAIL = 120;
 /** More would not fit on one line. */
 const MAX_LINE = 300;
 
-/** The log of a call, with a seam where the page was reloaded. */
+/** The log of a call, with a seam where the page was reloaded or the server no longer has what was missed. */
 export function CallLog({ call }: { call: Call }) {
   const { log, dropped } = call;
   const [open, setOpen] = useState<number>();
@@ -85,6 +86,14 @@ interface LineProps {
 }
 
 function Line({ line, tool, isOpen, onToggle }: LineProps) {
+  const gap = gapText(line.logger, line.data);
+  if (gap !== undefined) {
+    return (
+      <p className="seam gap" title={`${gap} (${clock(line.at)})`}>
+        <span>{gap}</span>
+      </p>
+    );
+  }
   return (
     <>
       <button
@@ -92,12 +101,12 @@ function Line({ line, tool, isOpen, onToggle }: LineProps) {
         className={`log-line level-${line.level}`}
         tabIndex={-1}
         aria-expanded={isOpen}
-        title={line.recovered ? 'Sent while this page was not connected' : undefined}
+        title={`${clock(line.at)}${line.recovered ? ', sent while this page was not connected' : ''}`}
         onClick={onToggle}
       >
-        <time>{clock(line.at)}</time>
+        <time>{shortClock(line.at)}</time>
         <span className="log-level">{line.level}</span>
-        {line.logger && <span className={line.logger === tool ? 'visually-hidden' : 'log-logger'}>{line.logger}</span>}
+        {line.logger && line.logger !== tool && <span className="log-logger">{line.logger}</span>}
         <span className="log-data">{oneLine(line.data).slice(0, MAX_LINE)}</span>
         {line.recovered && <span className="log-recovered">recovered</span>}
       </button>
@@ -111,7 +120,8 @@ function Line({ line, tool, isOpen, onToggle }: LineProps) {
 }
 
 function asText(line: LogLine): string {
-  return `${new Date(line.at).toISOString()} ${line.level} ${line.logger ? `${line.logger}: ` : ''}${oneLine(line.data)}`;
+  const text = gapText(line.logger, line.data) ?? oneLine(line.data);
+  return `${new Date(line.at).toISOString()} ${line.level} ${line.logger ? `${line.logger}: ` : ''}${text}`;
 }
 
 /** The reloads while the call ran, each with the line that follows it. */

@@ -6,15 +6,14 @@ import { JsonTree } from './json_tree';
 
 interface Props {
   call: Call;
-  label: string;
   onRepeat(call: Call): void;
 }
 
 /** How a call ended: what it gave, or why it gave nothing and what can be done. */
-export function CallResult({ call, label, onRepeat }: Props) {
+export function CallResult({ call, onRepeat }: Props) {
   const { value } = call;
   return (
-    <section className="result" aria-label={label}>
+    <section className="result" aria-label="Result">
       {call.state !== 'done' || !value ? (
         <Ending call={call} onRepeat={onRepeat} />
       ) : (
@@ -43,7 +42,7 @@ export function CallResult({ call, label, onRepeat }: Props) {
   );
 }
 
-function Ending({ call, onRepeat }: Omit<Props, 'label'>) {
+function Ending({ call, onRepeat }: Props) {
   const { title, hint } = ending(call);
   const isProblem = call.state === 'failed' || call.state === 'lost';
   return (

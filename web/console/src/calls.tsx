@@ -59,11 +59,10 @@ export function Calls({ questions }: { questions: Questions }) {
           </p>
         </div>
       )}
-      {calls.toReversed().map((call, index) => (
+      {calls.toReversed().map(call => (
         <CallCard
           key={call.id}
           call={call}
-          resultLabel={index === 0 ? 'Result' : `Result ${index + 1}`}
           questions={byCall.get(call.id) ?? NONE}
           onForget={forget}
           onRepeat={repeat}

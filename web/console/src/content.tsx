@@ -104,7 +104,7 @@ export function Text({ text }: { text: string }) {
   );
 }
 
-export function CopyButton({ text }: { text: string | (() => string) }) {
+export function CopyButton({ text, label = 'Copy' }: { text: string | (() => string); label?: string }) {
   const [copied, setCopied] = useState(false);
   // There is none on pages without TLS.
   if (!navigator.clipboard) return null;
@@ -117,8 +117,8 @@ export function CopyButton({ text }: { text: string | (() => string) }) {
     <button
       type="button"
       className="icon-button"
-      aria-label="Copy"
-      title="Copy"
+      aria-label={label}
+      title={label}
       onClick={() => void copy().catch(() => setCopied(false))}
     >
       {copied ? <CheckIcon /> : <CopyIcon />}

@@ -1,29 +1,48 @@
 import type { Status } from 'belay-client';
 import { useMcpClient } from 'belay-react';
 import { useEffect, useState } from 'react';
-import { plural } from './format';
+import { useConnection } from './connection';
+import { CopyButton } from './content';
 import { Logo, PlugIcon } from './icons';
-import { load, save, useNow } from './storage';
+import { drop, load, save, useNow } from './storage';
+import type { Timeline } from './timeline';
 
 /** How long the page says that something was recovered, or that the session had expired. */
 const RECOVERED_FOR = 8000;
 const EXPIRED_FOR = 3000;
 
-export function Header() {
-  const { client, status, connect, reconnect, disconnect, retryNow, pullPlug } = useMcpClient();
+export function Header({ timeline }: { timeline: Timeline }) {
+  const { client, connect, reconnect, disconnect, retryNow, pullPlug } = useMcpClient();
+  const status = useConnection();
   // A session that another tab took can be taken back.
   const connectAgain = async () => {
     if (!client.hasSession || !(await reconnect())) await connect();
   };
+  // What the calls of the session told does not outlive it, nor do answers that were begun.
+  const forget = () => {
+    timeline.forgetStored();
+    drop('answer:');
+  };
+  const leave = async () => {
+    forget();
+    await disconnect();
+    forget();
+  };
   const isOff = status.state === 'disconnected' || status.state === 'error';
   const server = useServerName();
+  // The whole of it: people paste it into other clients.
+  const address = new URL(client.serverUrl ?? '/mcp', location.href).href;
   return (
     <header className="header">
       <Logo />
       <div className="header-name">
         <h1>{server.name}</h1>
-        <p className="quiet">
-          {server.version} <span className="header-host">· {hostOf(client.serverUrl)}</span>
+        <p className="header-address">
+          {server.version && <span className="wide-only">{server.version} ·</span>}
+          <span className="header-url" title={address}>
+            {address}
+          </span>
+          <CopyButton text={address} label="Copy address" />
         </p>
       </div>
       <StatusPill status={status} />
@@ -46,7 +65,7 @@ export function Header() {
             Connect
           </button>
         ) : (
-          <button type="button" className="button" onClick={() => void disconnect()}>
+          <button type="button" className="button" onClick={() => void leave()}>
             Disconnect
           </button>
         )}
@@ -68,10 +87,6 @@ function useServerName(): { name: string; version?: string } {
     if (name) document.title = `${name} · Belay console`;
   }, [name]);
   return name ? { name, version } : (load<{ name: string; version?: string }>('server') ?? { name: 'Belay console' });
-}
-
-function hostOf(url: string | undefined): string {
-  return url && URL.canParse(url, location.href) ? new URL(url, location.href).host : location.host;
 }
 
 function StatusPill({ status }: { status: Status }) {
@@ -104,7 +119,8 @@ function describe(status: Status, passed: number): { text: string; tone: Tone } 
         return { text: 'Session expired, reconnecting…', tone: 'busy' };
       }
       if (status.recovered > 0 && passed < RECOVERED_FOR) {
-        return { text: `Recovered ${plural(status.recovered, 'missed notification')}`, tone: 'news' };
+        const what = status.recovered === 1 ? 'missed notification' : 'missed notifications';
+        return { text: `Recovered ${status.recovered} ${what}`, tone: 'news' };
       }
       return { text: 'Connected', tone: 'good' };
     case 'connecting':

@@ -25,7 +25,7 @@ function FormCard({ question, schema }: { question: Elicitation; schema: unknown
   };
   return (
     <form noValidate onSubmit={onSubmit}>
-      <Frame kicker="The server asks">
+      <Frame question={question} kicker="The server asks">
         <p className="question-text">{question.params.message}</p>
         <FormFields state={state} />
         <div className="actions">
@@ -44,7 +44,7 @@ function UrlCard({ question, params }: { question: Elicitation; params: ElicitRe
   const [opened, setOpened] = useState(false);
   const url = webUrl(params.url);
   return (
-    <Frame kicker="The server asks you to open a page">
+    <Frame question={question} kicker="The server asks you to open a page">
       <p className="question-text">{params.message}</p>
       <p className="question-url">
         <strong>{url ? url.host : 'Not a web address'}</strong>
@@ -110,7 +110,7 @@ function SamplingCard({ question }: { question: Sampling }) {
   };
   return (
     <form onSubmit={onSubmit}>
-      <Frame kicker="The server asks your model">
+      <Frame question={question} kicker="The server asks your model">
         {systemPrompt && <p className="quiet">{systemPrompt}</p>}
         {messages.map((message, index) => (
           <div key={index} className={`message ${message.role}`}>
@@ -159,9 +159,10 @@ function SamplingCard({ question }: { question: Sampling }) {
   );
 }
 
-function Frame({ kicker, children }: { kicker: string; children: ReactNode }) {
+function Frame({ question, kicker, children }: { question: Question; kicker: string; children: ReactNode }) {
+  const tool = question.call?.tool;
   return (
-    <div className="question" role="group" aria-label="Question">
+    <div className="question" role="group" aria-label={tool === undefined ? 'Question' : `Question of ${tool}`}>
       <p className="question-kicker">{kicker}</p>
       {children}
     </div>

@@ -21,6 +21,17 @@ export function save(key: string, value: unknown): void {
   }
 }
 
+/** Removes what is stored under keys that begin so. */
+export function drop(prefix: string): void {
+  try {
+    for (const key of Object.keys(sessionStorage)) {
+      if (key.startsWith(PREFIX + prefix)) sessionStorage.removeItem(key);
+    }
+  } catch {
+    // Nothing is stored where there is no storage.
+  }
+}
+
 /** State that survives a reload. The key must stay the same for the life of the component. */
 export function usePersisted<T>(key: string, initial: () => T): [T, (next: T) => void] {
   const [value, setValue] = useState<T>(() => load<T>(key) ?? initial());

@@ -2,7 +2,8 @@
 import type { BelayClient, WireEvent } from 'belay-client';
 import { perFrame } from 'belay-react';
 import { oneLine } from './format';
-import { load, reloads, save } from './storage';
+import { gapText } from './gap';
+import { drop, load, reloads, save } from './storage';
 
 export interface Entry extends Omit<WireEvent, 'message'> {
   readonly key: number;
@@ -23,6 +24,8 @@ export class Timeline {
   #snapshot: readonly Entry[] = [];
   #dropped = 0;
   #nextKey = 0;
+  /** The key of the first entry that may be stored; Infinity until the page sends something again. */
+  #storedFrom = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** The methods of requests that are not answered yet, by who sent them and their id. */
   readonly #asked = new Map<string, string>();
@@ -62,6 +65,8 @@ export class Timeline {
     const stop = client.onwire(event => {
       // The seam of a reload is here already, at the time at which the page was loaded.
       if (event.kind === 'reloaded') return;
+      // Streams that end after their session was left are still its own.
+      if (event.kind === 'sent') this.#storedFrom = Math.min(this.#storedFrom, this.#nextKey);
       this.#push({ ...event, summary: this.#summaryOf(event) });
       this.#changed.tell();
       this.#timer ??= setTimeout(() => this.#save(), SAVE_DELAY);
@@ -78,6 +83,12 @@ export class Timeline {
     this.#dropped += this.#entries.length;
     this.#entries = [];
     this.#changed.tell();
+    this.#save();
+  }
+
+  /** What came so far stays on the page and leaves the storage for good. */
+  forgetStored(): void {
+    this.#storedFrom = Infinity;
     this.#save();
   }
 
@@ -112,20 +123,22 @@ export class Timeline {
     let chars = 0;
     for (let index = this.#entries.length - 1; index >= 0 && kept.length < MAX_STORED; index -= 1) {
       const { message, ...entry } = this.#entries[index]!;
+      if (entry.key < this.#storedFrom) break;
       const text = message === undefined ? '' : JSON.stringify(message);
       const compact: Entry = text.length > MAX_STORED_MESSAGE ? entry : { ...entry, message };
       chars += JSON.stringify(compact).length + 1;
       if (chars > MAX_STORED_CHARS) break;
       kept.push(compact);
     }
-    save('timeline', kept.reverse());
+    if (kept.length > 0) save('timeline', kept.reverse());
+    else drop('timeline');
   }
 }
 
 interface Message {
   id?: string | number;
   method?: string;
-  params?: { name?: string; uri?: string; progress?: number; total?: number; level?: string; data?: unknown };
+  params?: { name?: string; uri?: string; progress?: number; total?: number; level?: string; logger?: string; data?: unknown };
   error?: { code: number; message: string };
 }
 
@@ -139,7 +152,9 @@ export function summaryOf({ method, params, error }: Message, answers: string | 
   if (params?.progress !== undefined) {
     return `${short} ${params.progress}${params.total === undefined ? '' : `/${params.total}`}`;
   }
-  if (params?.level !== undefined && params.data !== undefined) return `${params.level} ${oneLine(params.data)}`;
+  if (params?.level !== undefined && params.data !== undefined) {
+    return `${params.level} ${gapText(params.logger, params.data) ?? oneLine(params.data)}`;
+  }
   const about = params?.name ?? params?.uri;
   return about ? `${short} ${about}` : short;
 }
