@@ -88,9 +88,10 @@ async function manyRefreshes({ open, server }) {
     const args = utility(6, 100, 'nervous');
     const call = await tab.call(notifications, args);
     await call.reaches(1);
+    // A document that is on its way out cannot be asked; the next one is.
     for (let count = 0; count < 4; ++count)
-        await tab.page.reload({ waitUntil: 'commit' });
-    await tab.page.reload();
+        await tab.page.evaluate(() => location.reload()).catch(() => {});
+    await tab.said(['Connected', 'Reconnecting…']);
     await call.checkWhole(args);
     await checkOneSession(server, tab);
 }
