@@ -92,7 +92,8 @@ async function burstReloaded({ open, server }) {
     await call.log.getByText('burst').first().waitFor();
     await tab.page.reload();
     await eventually(async () => assert.match(await call.resultText(), /3000 messages sent/), 60_000);
-    const numbers = (await call.lines()).map((line) => /\bburst (\d+)\/3000/.exec(line)?.[1]).filter((number) => number);
+    const numbers = (await call.lines()).map((line) => /\bburst (\d+)\/3000/.exec(line)?.[1])
+        .filter((number) => number);
     const first = Number(numbers[0]);
     assert.deepEqual(numbers.map(Number), Array.from({ length: 3001 - first }, (_, at) => first + at), 'without a gap');
     assert.match(await call.article.innerText(), /\b3,?000 lines\b/, 'all are counted');
