@@ -27,7 +27,8 @@ async function everyPlace({ open }) {
     const found = await look(tab, 'start page');
     await tab.select('json_schema_2020_12_tool');
     found.push(...await look(tab, 'a form'));
-    for (const tool of ['test_multiple_content_types', 'test_error_handling', 'test_audio_content', 'mcp_apps_hello_world'])
+    const tools = ['test_multiple_content_types', 'test_error_handling', 'test_audio_content', 'mcp_apps_hello_world'];
+    for (const tool of tools)
         await (await tab.call(tool)).ended();
     await (await tab.call('elicitInputs')).question.waitFor();
     const asking = await tab.call('sampleLLM', { prompt: 'Why?' });
@@ -63,7 +64,9 @@ async function checkSeen({ page }, locator) {
     const { x, y, width, height } = await locator.boundingBox();
     const left = Math.max(0, x - 6);
     const top = Math.max(0, y - 6);
-    const clip = { x: left, y: top, width: Math.min(width + 12, 1280 - left), height: Math.min(height + 12, 800 - top) };
+    const clip = {
+        x: left, y: top, width: Math.min(width + 12, 1280 - left), height: Math.min(height + 12, 800 - top),
+    };
     const focused = await page.screenshot({ clip, caret: 'hide' });
     await locator.evaluate((element) => element.blur());
     const plain = await page.screenshot({ clip, caret: 'hide' });

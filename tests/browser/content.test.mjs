@@ -7,7 +7,8 @@ import { broken, scenarios } from './lib/scenario.mjs';
 const checkImage = async (scope) => {
     const image = scope.getByRole('img');
     await image.waitFor();
-    await eventually(async () => assert.ok(await image.evaluate(({ complete, naturalWidth }) => complete && naturalWidth > 0)));
+    await eventually(async () =>
+        assert.ok(await image.evaluate(({ complete, naturalWidth }) => complete && naturalWidth > 0)));
 };
 
 const checkSound = async (scope) => {
@@ -168,7 +169,8 @@ async function browse({ open }) {
     const tab = await open();
     await tab.button('Resources').click();
     await tab.page.getByText('Resource 1', { exact: true }).first().click();
-    await eventually(async () => assert.match(await tab.page.getByRole('main').innerText(), /test:\/\/static\/resource\/1/));
+    await eventually(async () =>
+        assert.match(await tab.page.getByRole('main').innerText(), /test:\/\/static\/resource\/1/));
     await tab.button('Prompts').click();
     await tab.button('complex_prompt').click();
     await tab.page.getByLabel('temperature', { exact: true }).fill('0.5');
@@ -181,7 +183,11 @@ async function browse({ open }) {
 
 scenarios('content', [
     ['every kind of content', {}, everyKind],
-    ['results that come after a cut (AS-11)', { flags: ['--answer', 'sse', '--retry', '100ms'], expected: [broken] }, afterTheCut],
+    [
+        'results that come after a cut (AS-11)',
+        { flags: ['--answer', 'sse', '--retry', '100ms'], expected: [broken] },
+        afterTheCut,
+    ],
     ['links to resources', {}, resourceLinks],
     ['markup in a result', {}, markup],
     ['forms', {}, forms],

@@ -7,13 +7,18 @@ import { scenarios } from './lib/scenario.mjs';
 async function tenCalls({ open, server }) {
     const tab = await open();
     const running = async () => (await server.metrics()).belay_calls_running;
-    const plans = Array.from({ length: 7 }, (_, at) => utility(20, 500, `call ${at} of seven`));
-    const calls = [];
-    for (const args of plans)
-        calls.push(await tab.call(notifications, args));
-    const doomed = await tab.call(notifications, utility(120, 500, 'to be cancelled'));
-    const steps = await tab.call('longRunningOperation', { duration: 20, steps: 40 });
     const asking = await tab.call('elicitInputs');
+    const doomed = await tab.call(notifications, utility(110, 500, 'to be cancelled'));
+    const steps = await tab.call('longRunningOperation', { duration: 25, steps: 50 });
+    const plans = Array.from({ length: 7 }, (_, at) => utility(20, 500, `call ${at} of seven`));
+    await tab.select(notifications);
+    await tab.fill(plans[0]);
+    const calls = [];
+    for (const { messagePrefix } of plans) {
+        await tab.fill({ messagePrefix });
+        await tab.button('Run').click();
+        calls.push(tab.find(notifications, messagePrefix));
+    }
     await server.until((now) => now.belay_calls_started_total === 10);
     assert.equal(await running(), 10);
 
@@ -33,7 +38,7 @@ async function tenCalls({ open, server }) {
     for (const [at, call] of calls.entries())
         await call.checkWhole(plans[at]);
     await steps.ended();
-    assert.match(await steps.resultText(), /Duration: 20 seconds, Steps: 40\./);
+    assert.match(await steps.resultText(), /Duration: 25 seconds, Steps: 50\./);
     assert.equal(await tab.page.getByRole('article').count(), 10);
     assert.equal(await tab.results.count(), 10);
     assert.ok(tab.statuses.every((text) => !/Reconnecting/.test(text)), 'sharing connections is no trouble');
@@ -87,7 +92,8 @@ async function burstReloaded({ open, server }) {
     await call.log.getByText('burst').first().waitFor();
     await tab.page.reload();
     await eventually(async () => assert.match(await call.resultText(), /3000 messages sent/), 60_000);
-    const numbers = (await call.lines()).map((line) => /\bburst (\d+)\/3000/.exec(line)?.[1]).filter((number) => number);
+    const numbers = (await call.lines()).map((line) => /\bburst (\d+)\/3000/.exec(line)?.[1])
+        .filter((number) => number);
     const first = Number(numbers[0]);
     assert.deepEqual(numbers.map(Number), Array.from({ length: 3001 - first }, (_, at) => first + at), 'without a gap');
     assert.match(await call.article.innerText(), /\b3,?000 lines\b/, 'all are counted');

@@ -3,9 +3,7 @@ import assert from 'node:assert/strict';
 import { expectedNotes, notifications, utility } from '../clients/lib/expect.mjs';
 import { Proxy } from '../clients/lib/proxy.mjs';
 import { eventually } from './lib/eventually.mjs';
-import { broken, scenarios } from './lib/scenario.mjs';
-
-const recovered = (count) => `Recovered ${count} missed notification${count === 1 ? '' : 's'}`;
+import { broken, recovered, scenarios } from './lib/scenario.mjs';
 
 /** Waits until the page knows that it is cut off; from then on it has what it has. */
 async function cutOff({ context }, tab) {
@@ -63,7 +61,8 @@ async function offlineTwice(world) {
         const { belay_events_appended_total: before } = await server.metrics();
         await server.until((now) => now.belay_events_appended_total >= before + 3);
         await context.setOffline(false);
-        await eventually(async () => assert.match(await tab.status.textContent(), /^Recovered \d+ missed notifications$/));
+        await eventually(async () =>
+            assert.match(await tab.status.textContent(), /^Recovered \d+ missed notifications$/));
     }
     await call.checkWhole(args);
     assert.equal((await server.metrics()).belay_calls_started_total, 1);
@@ -163,7 +162,8 @@ async function cutsInside(world) {
     await call.checkWhole(args);
     assert.equal(proxy.cuts, 5);
     // A browser may drop what came before a break; then the page asks again, for the same call.
-    const asked = tab.requests.filter(({ message }) => message?.method === 'tools/call').map(({ message }) => message.id);
+    const asked = tab.requests.filter(({ message }) => message?.method === 'tools/call')
+        .map(({ message }) => message.id);
     assert.equal(new Set(asked).size, 1);
 }
 

@@ -5,7 +5,7 @@ import { get } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 import { notifications, utility } from '../clients/lib/expect.mjs';
 import { Server } from '../clients/lib/server.mjs';
-import { broken, elsewhere, refused, scenarios } from './lib/scenario.mjs';
+import { broken, elsewhere, recovered, refused, scenarios } from './lib/scenario.mjs';
 import { StaticSite } from './lib/static.mjs';
 
 /** The page from one origin, its server at another. */
@@ -28,7 +28,7 @@ async function otherOrigin(world) {
     await call.checkWhole(args);
     const missed = await call.recovered();
     assert.ok(missed.length >= 3);
-    await tab.said(['Reconnecting…', `Recovered ${missed.length} missed notifications`]);
+    await tab.said(['Reconnecting…', recovered(missed.length)]);
     assert.equal(tab.sessions.length, 1, 'the page could read the session id');
     assert.deepEqual(tab.requests.filter(({ status }) => status >= 400), []);
     assert.ok(tab.requests.some(({ method, cursor }) => method === 'GET' && cursor), 'it resumed by cursor');
@@ -46,7 +46,8 @@ async function preflight({ server: { url } }) {
     const server = await Server.start(['--allow-origin', 'https://app.example']);
     try {
         const headers = [
-            'mcp-session-id', 'mcp-protocol-version', 'last-event-id', 'authorization', 'content-type', 'mcp-method', 'mcp-name',
+            'mcp-session-id', 'mcp-protocol-version', 'last-event-id', 'authorization', 'content-type', 'mcp-method',
+            'mcp-name',
         ];
         for (const method of ['POST', 'GET', 'DELETE']) {
             const response = await fetch(server.url, {
@@ -131,7 +132,8 @@ async function headers({ server }) {
         for (const { headers: { etag } } of [plain, zipped]) {
             assert.match(etag, /^(W\/)?"[^"]+"$/, path);
             const again = await raw(url, { 'if-none-match': etag, 'accept-encoding': 'gzip' });
-            assert.deepEqual([again.status, again.body.length, again.headers.etag], [304, 0, zipped.headers.etag], path);
+            const { status, body, headers: { etag: same } } = again;
+            assert.deepEqual([status, body.length, same], [304, 0, zipped.headers.etag], path);
         }
         const other = await raw(url, { 'if-none-match': '"another"' });
         assert.equal(other.status, 200, path);
@@ -164,7 +166,11 @@ async function off({ server }) {
 scenarios('origin', [
     ['a page of another origin (AS-38)', {}, otherOrigin],
     ['preflight (AS-38)', {}, preflight],
-    ['a page of an origin that is not allowed', { expected: [broken, refused(403), /blocked by CORS policy/] }, foreignOrigin],
+    [
+        'a page of an origin that is not allowed',
+        { expected: [broken, refused(403), /blocked by CORS policy/] },
+        foreignOrigin,
+    ],
     ['headers of the page and its assets', {}, headers],
     ['assets are cached', {}, cached],
     ['no console', { flags: ['--console', 'off'] }, off],

@@ -1,4 +1,4 @@
-// Pictures of the page, to be looked at: build/screenshots/. With BELAY_UPDATE_IMAGES also the one of the documentation.
+// Pictures of the page, to be looked at: build/screenshots/. With BELAY_UPDATE_IMAGES, also the documentation's.
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -64,6 +64,7 @@ async function forTheDocumentation({ open }) {
     await tab.says('Reconnecting…');
     await recovered(tab);
     await take(tab, 'console', process.env.BELAY_UPDATE_IMAGES ? documentation : pictures);
+    assert.match(await tab.status.textContent(), /^Recovered/);
     assert.equal(await tab.page.getByRole('article').count(), 2);
     assert.ok(await call.cancel.isVisible(), 'one runs');
     assert.equal(await tab.results.count(), 1, 'one is done');
@@ -72,7 +73,6 @@ async function forTheDocumentation({ open }) {
         const box = await article.boundingBox();
         assert.ok(box.y >= 0 && box.y + box.height <= height, 'both are in sight');
     }
-    assert.match(await tab.status.textContent(), /^Recovered/);
 }
 
 const phone = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true, isMobile: true };

@@ -183,8 +183,8 @@ async function url(world) {
     assert.equal(world.context.pages().length, 1, 'no page was opened');
 }
 
-const both = (name, options, body) => ['sampleLLM', 'elicitInputs'].map(
-    (tool) => [`${name}: ${tool} (${tool === 'sampleLLM' ? 'AS-52' : 'AS-53'})`, options, (world) => body(world, tool)]);
+const both = (name, options, body) => Object.entries({ sampleLLM: 'AS-52', elicitInputs: 'AS-53' }).map(
+    ([tool, scenario]) => [`${name}: ${tool} (${scenario})`, options, (world) => body(world, tool)]);
 
 scenarios('questions', [
     ...both('reload while asked', {}, reload),

@@ -157,7 +157,8 @@ async function disconnect({ open, server }) {
     assert.deepEqual(ended.map((request) => [request.session, request.status]), [[session, 200]]);
     await server.until((now) => now.belay_sessions === 0 && now.belay_calls_running === 0);
 
-    const stored = () => tab.page.evaluate(() => [sessionStorage, localStorage].flatMap((area) => Object.entries(area)));
+    const stored = () => tab.page.evaluate(
+        () => [sessionStorage, localStorage].flatMap((area) => Object.entries(area)));
     const checkForgotten = async () => {
         for (const [key, value] of await stored()) {
             assert.ok(!value.includes(session), `${key} has the session`);

@@ -39,7 +39,8 @@ export async function readLog(log, samples) {
         let lowest = read();
         const end = log.scrollHeight - log.clientHeight;
         // A list that has not caught up with the scrolling yet is looked at once more.
-        for (let tries = 0; tries < 20 && lowest < Math.min(log.scrollTop + log.clientHeight, log.scrollHeight) - 30; ++tries) {
+        const isBehind = () => lowest < Math.min(log.scrollTop + log.clientHeight, log.scrollHeight) - 30;
+        for (let tries = 0; tries < 20 && isBehind(); ++tries) {
             await drawn();
             lowest = read();
         }

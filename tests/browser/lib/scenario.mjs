@@ -14,7 +14,11 @@ export const elsewhere = 'app.example';
 
 /** What the browser itself says of a connection that a test has broken. */
 export const broken = /^Failed to load resource: net::ERR_/;
-export const refused = (status) => new RegExp(`^Failed to load resource: the server responded with a status of ${status} `);
+export const refused = (status) =>
+    new RegExp(`^Failed to load resource: the server responded with a status of ${status} `);
+
+/** What the page says after a gap. */
+export const recovered = (count) => `Recovered ${count} missed notification${count === 1 ? '' : 's'}`;
 
 /**
  * A list of [name, options, body]. Options: flags of the server; context, options of the browser's; expected, patterns

@@ -110,10 +110,11 @@ export class Call {
         this.cancel = article.getByRole('button', { name: 'Cancel', exact: true });
     }
 
-    /** Waits until the log shows the call's `count`-th message or a later one; unless it is scrolled it shows its end. */
+    /** Waits until the log shows the `count`-th message or a later one. Unless it is scrolled it shows its end. */
     async reaches(count) {
         await eventually(async () => {
-            const numbers = [...(await this.log.innerText()).matchAll(/ (\d+)\/\d+ \(/g)].map(([, number]) => Number(number));
+            const shown = (await this.log.innerText()).matchAll(/ (\d+)\/\d+ \(/g);
+            const numbers = [...shown].map(([, number]) => Number(number));
             assert.ok(Math.max(0, ...numbers) >= count, `message ${count} is not there`);
         });
     }
