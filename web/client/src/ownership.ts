@@ -6,8 +6,8 @@ interface Message {
   name: string;
 }
 
-/** How long a page that is being unloaded may keep its lock before it counts as alive. */
-const UNLOADING = 3000;
+/** How often to ask who has a lock that is not granted. */
+const ASKING = 1000;
 /** How long a page may take to give up a session that it is asked for. */
 const LETTING_GO = 1000;
 const STORAGE_DELAY = 50;
@@ -37,13 +37,17 @@ export class Ownership {
   async acquire(): Promise<boolean> {
     if (!this.#channel && !this.#locks) return (this.#isMine = true);
     const waiting = new AbortController();
+    // A page that uses the session says so. One that is being unloaded, as by a reload, says nothing and lets go of its
+    // lock, on a busy machine after seconds; taking it for another tab would cost this page its calls.
+    const asking = setInterval(() => this.#say('who'), ASKING);
     const answer = new Promise<boolean>(resolve => {
       this.#onreply = () => resolve(false);
-      setTimeout(() => resolve(!this.#locks), this.#locks ? UNLOADING : HEARSAY);
       if (this.#locks) void this.#hold({ signal: waiting.signal }, () => resolve(true));
+      else setTimeout(() => resolve(true), HEARSAY);
     });
     this.#say('who');
     const isMine = await answer;
+    clearInterval(asking);
     this.#onreply = undefined;
     if (isMine) this.#isMine = true;
     else waiting.abort();
