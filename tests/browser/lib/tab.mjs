@@ -5,7 +5,7 @@ import { eventually } from './eventually.mjs';
 import { readLog } from './log.mjs';
 
 /** Landmarks of one page have names of their own: a number follows in all but one. */
-const isResult = /^Result( \d+)?$/;
+const isResult = /^Result$/;
 
 export class Tab {
     /** What the status said, each change once, reloads included. */

@@ -3,7 +3,6 @@ import { useCallback, useEffect, useState, useSyncExternalStore } from 'react';
 import { Browse, type Selection } from './browse';
 import { Calls } from './calls';
 import { useCatalog, type Catalog } from './catalog';
-import { useConnection } from './connection';
 import { OpenResource } from './content';
 import { Header } from './header';
 import { Notice } from './notice';
@@ -37,7 +36,7 @@ export function App({ questions, timeline }: { questions: Questions; timeline: T
   useEffect(() => timeline.follow(client), [timeline, client]);
 
   const select = (next: Selection) => {
-    setSelection({ ...next, isFolded: next.section !== selection.section && next.isFolded });
+    setSelection(next);
     if (next.section === selection.section) setView('work');
     else setSearch('');
   };
@@ -93,8 +92,7 @@ interface SelectedProps {
 }
 
 function Selected({ catalog, selection, subscriptions, onSelection }: SelectedProps) {
-  const { callTool } = useMcpClient();
-  const status = useConnection();
+  const { callTool, status } = useMcpClient();
   switch (selection.section) {
     case 'tools': {
       const tool = catalog.tools.items.find(({ name }) => name === selection.tool);
@@ -105,8 +103,6 @@ function Selected({ catalog, selection, subscriptions, onSelection }: SelectedPr
           key={tool.name}
           tool={tool}
           canRun={status.state === 'connected' || status.state === 'reconnecting'}
-          isFolded={selection.isFolded === true}
-          onFold={isFolded => onSelection({ ...selection, isFolded })}
           onRun={args => callTool(tool.name, args)}
           onClose={close}
         />

@@ -7,8 +7,6 @@ export type Section = 'tools' | 'resources' | 'prompts';
 export interface Selection {
   readonly section: Section;
   readonly tool?: string;
-  /** The tool was run: its form gives its place to the calls until it is wanted again. */
-  readonly isFolded?: boolean;
   /** A resource's URI, or a template's. */
   readonly resource?: string;
   readonly prompt?: string;

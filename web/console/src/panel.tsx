@@ -7,14 +7,12 @@ interface Props {
   text?: string;
   /** What is said of it in single words. */
   tags?: readonly string[];
-  /** Shown as one line: the head, and what of its content has a place there. */
-  isFolded?: boolean;
   onClose(): void;
   children: ReactNode;
 }
 
 /** What was picked from the list. Its heading takes the focus when it appears; Escape closes it. */
-export function Panel({ title, subtitle, text, tags, isFolded = false, onClose, children }: Props) {
+export function Panel({ title, subtitle, text, tags, onClose, children }: Props) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     // After a reload nothing was picked: the focus stays where the browser puts it.
@@ -30,7 +28,7 @@ export function Panel({ title, subtitle, text, tags, isFolded = false, onClose, 
     if (event.key === 'Escape') close();
   };
   return (
-    <section className={isFolded ? 'panel folded' : 'panel'} aria-label={title} onKeyDown={onKeyDown}>
+    <section className="panel" aria-label={title} onKeyDown={onKeyDown}>
       <div className="panel-head">
         <h2 ref={heading} tabIndex={-1}>
           {title}
@@ -41,12 +39,13 @@ export function Panel({ title, subtitle, text, tags, isFolded = false, onClose, 
             {tag}
           </span>
         ))}
+        <span className="spring" />
+        <button type="button" className="icon-button" onClick={close} aria-label="Close" title="Close (Esc)">
+          <RemoveIcon />
+        </button>
       </div>
-      {text && !isFolded && <p className="panel-text">{text}</p>}
+      {text && <p className="panel-text">{text}</p>}
       {children}
-      <button type="button" className="icon-button panel-close" onClick={close} aria-label="Close" title="Close (Esc)">
-        <RemoveIcon />
-      </button>
     </section>
   );
 }

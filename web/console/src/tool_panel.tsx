@@ -1,30 +1,25 @@
 import type { Tool } from '@modelcontextprotocol/client';
-import { useLayoutEffect, useRef, type FormEvent, type KeyboardEvent } from 'react';
+import type { FormEvent, KeyboardEvent } from 'react';
 import { PlayIcon } from './icons';
 import { Panel } from './panel';
 import { FormFields } from './schema_form/form_fields';
-import { useForm, type FormState } from './schema_form/use_form';
+import { useForm } from './schema_form/use_form';
 
 interface Props {
   tool: Tool;
   /** Whether there is a server to run it. */
   canRun: boolean;
-  isFolded: boolean;
-  onFold(isFolded: boolean): void;
   onRun(args: Record<string, unknown>): void;
   onClose(): void;
 }
 
-export function ToolPanel({ tool, canRun, isFolded, onFold, onRun, onClose }: Props) {
+export function ToolPanel({ tool, canRun, onRun, onClose }: Props) {
   const state = useForm(tool.inputSchema, `form:${tool.name}`);
   const hasFields = state.form.fields.length > 0 || state.json !== undefined;
 
   const run = () => {
     const args = state.submit();
-    if (!args) return onFold(false);
-    if (!canRun) return;
-    onRun(args);
-    onFold(true);
+    if (args && canRun) onRun(args);
   };
   const onSubmit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
@@ -32,17 +27,6 @@ export function ToolPanel({ tool, canRun, isFolded, onFold, onRun, onClose }: Pr
     run();
     // Once the problems are shown.
     requestAnimationFrame(() => form.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
-  };
-  // The field from which it was run is gone from sight.
-  const runButton = useRef<HTMLButtonElement>(null);
-  const fields = useRef<HTMLDivElement>(null);
-  useLayoutEffect(() => {
-    if (isFolded && fields.current?.contains(document.activeElement)) runButton.current?.focus({ preventScroll: true });
-  }, [isFolded]);
-  const edit = () => {
-    onFold(false);
-    const first = () => fields.current?.querySelector<HTMLElement>('input, select, textarea');
-    requestAnimationFrame(() => (first() ?? runButton.current)?.focus());
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) run();
@@ -54,51 +38,34 @@ export function ToolPanel({ tool, canRun, isFolded, onFold, onRun, onClose }: Pr
       subtitle={tool.title ?? tool.annotations?.title}
       text={tool.description}
       tags={hintsOf(tool)}
-      isFolded={isFolded}
       onClose={onClose}
     >
       <form className="tool-form" noValidate onSubmit={onSubmit} onKeyDown={onKeyDown} aria-label="Arguments">
-        <div ref={fields} className="tool-fields" hidden={isFolded}>
-          {hasFields ? <FormFields state={state} /> : <p className="quiet">It takes no arguments.</p>}
-        </div>
+        {hasFields ? <FormFields state={state} /> : <p className="quiet">It takes no arguments.</p>}
         <div className="actions">
-          <button ref={runButton} type="submit" className="button primary" disabled={!canRun}>
+          <button type="submit" className="button primary" disabled={!canRun}>
             <PlayIcon />
             Run
           </button>
-          {isFolded ? (
-            <button type="button" className="button" aria-expanded={false} onClick={edit}>
-              Edit
+          {!canRun && <span className="quiet">Not connected</span>}
+          <span className="spring" />
+          {hasFields && (
+            <button type="button" className="link-button" onClick={state.reset}>
+              Reset
             </button>
-          ) : (
-            <FormActions state={state} canRun={canRun} hasFields={hasFields} />
           )}
+          <button
+            type="button"
+            className="link-button"
+            aria-pressed={state.json !== undefined}
+            disabled={state.jsonProblem !== undefined}
+            onClick={state.toggleJson}
+          >
+            {state.json === undefined ? 'Edit as JSON' : 'Back to fields'}
+          </button>
         </div>
       </form>
     </Panel>
-  );
-}
-
-function FormActions({ state, canRun, hasFields }: { state: FormState; canRun: boolean; hasFields: boolean }) {
-  return (
-    <>
-      {!canRun && <span className="quiet">Not connected</span>}
-      <span className="spring" />
-      {hasFields && (
-        <button type="button" className="link-button" onClick={state.reset}>
-          Reset
-        </button>
-      )}
-      <button
-        type="button"
-        className="link-button"
-        aria-pressed={state.json !== undefined}
-        disabled={state.jsonProblem !== undefined}
-        onClick={state.toggleJson}
-      >
-        {state.json === undefined ? 'Edit as JSON' : 'Back to fields'}
-      </button>
-    </>
   );
 }
 
