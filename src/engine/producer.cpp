@@ -62,6 +62,7 @@ void producer::replace_answer(store::bytes response, producer_actions& out)
 {
     answers_.front() = std::move(response);
     is_refused_ = false;
+    is_alone_ = true;
     append_next(out);
 }
 
@@ -71,14 +72,17 @@ void producer::append_next(producer_actions& out)
         return;
     is_appending_ = true;
     has_answer_ = !answers_.empty();
+    std::vector<store::event_data> events;
+    // The room that is set aside is for the answer: what others of its batch say meanwhile must not take it along.
+    if (!std::exchange(is_alone_, false)) {
+        events.swap(next_batch_);
+        batch_tickets_.swap(next_tickets_);
+        batch_questions_.swap(next_questions_);
+    }
     if (has_answer_)
-        next_batch_.push_back({answers_.front(), store::event_kind::response});
-    batch_tickets_.swap(next_tickets_);
-    next_tickets_.clear();
-    batch_questions_.swap(next_questions_);
-    next_questions_.clear();
-    batch_size_ = next_batch_.size();
-    out.push_back(append_events{std::exchange(next_batch_, {}), is_finishing_ && answers_.size() == 1});
+        events.push_back({answers_.front(), store::event_kind::response});
+    batch_size_ = events.size();
+    out.push_back(append_events{std::move(events), is_finishing_ && answers_.size() == 1});
 }
 
 void producer::appended(result<store::stream_top> top, base::time_point now, producer_actions& out)

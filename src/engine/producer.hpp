@@ -102,6 +102,7 @@ private:
     bool is_finishing_ = false;
     bool has_answer_ = false; // the batch being appended
     bool is_answered_ = false;
+    bool is_alone_ = false; // the next answer, because it was refused once
     bool is_refused_ = false; // the oldest answer waits to be replaced
     std::deque<store::bytes> answers_; // not in the log yet; the last of them is the last if is_finishing_
 

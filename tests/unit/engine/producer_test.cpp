@@ -112,7 +112,7 @@ protected:
         EXPECT_EQ(appended(settings_.window_events + 1), "");
     }
 
-private:
+protected:
     template<class F>
     std::string told(F const& act)
     {
@@ -204,6 +204,19 @@ TEST_F(Producer, OffersAnotherAnswerInPlaceOfARefusedOne)
     EXPECT_FALSE(machine_.is_answered());
     EXPECT_EQ(refinish("short"), "finish =short");
     EXPECT_EQ(appended(1), "answered");
+}
+
+// What another member of a batch says meanwhile finds no room either, and must not take the answer with it.
+TEST_F(Producer, OffersTheOtherAnswerAlone)
+{
+    auto const answer = [&](std::string text) {
+        return told([&](producer_actions& out) { EXPECT_TRUE(machine_.answer(bytes(std::move(text)), false, out)); });
+    };
+    answer("too long");
+    emit("said meanwhile");
+    EXPECT_EQ(append_failed(errc::no_space), "refused: the byte limit is reached");
+    EXPECT_EQ(refinish("short"), "append =short");
+    EXPECT_EQ(appended(1), "answered one; append said meanwhile");
 }
 
 TEST_F(Producer, TellsTheEmitsOfARefusedAnswer)
