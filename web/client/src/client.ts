@@ -253,11 +253,11 @@ export class BelayClient {
         await this.client.connect(transport, { timeout: NEVER });
         break;
       } catch (error) {
-        if (wish !== this.#wish || this.#transport !== transport) return false;
+        if (wish !== this.#wish) return false;
+        if (this.#status.state === 'authorizing') throw error;
         if (!this.#wasGone) {
           await this.#shut();
-          if (this.#status.state !== 'authorizing')
-            this.#set({ state: 'error', reason: 'refused', message: `The server refused: ${text(error)}` });
+          this.#set({ state: 'error', reason: 'refused', message: `The server refused: ${text(error)}` });
           throw error;
         }
         await new Promise(resolve => setTimeout(resolve, this.#backoff.delay(attempt)));
