@@ -371,32 +371,30 @@ export class ResumableTransport implements Transport {
   }
 
   /** Sends a message; undefined: nobody answered. */
-  async #post(message: JSONRPCMessage, connection: Connection, stream: Stream | undefined): Promise<Answer | undefined> {
+  #post(message: JSONRPCMessage, connection: Connection, stream: Stream | undefined): Promise<Answer | undefined> {
+    this.host.wire({ at: Date.now(), kind: 'sent', stream: stream?.name, message });
+    return this.#over(connection, stream, (tag, onresumptiontoken) =>
+      this.#inner.send(message, { headers: { [TAG_HEADER]: tag }, onresumptiontoken }),
+    );
+  }
+
+  /** Reads a stream on; undefined: nobody answered. */
+  #open(stream: Stream, connection: Connection): Promise<Answer | undefined> {
+    return this.#over(connection, stream, (tag, onresumptiontoken) => this.#inner.resumeStream(tag, { onresumptiontoken }));
+  }
+
+  async #over(
+    connection: Connection,
+    stream: Stream | undefined,
+    ask: (tag: string, onresumptiontoken: (id: string) => void) => Promise<void>,
+  ): Promise<Answer | undefined> {
     const tag = this.#wire.expect(connection);
     this.#listen(connection, stream);
-    this.host.wire({ at: Date.now(), kind: 'sent', stream: stream?.name, message });
     try {
-      await this.#inner.send(message, {
-        headers: { [TAG_HEADER]: tag },
-        onresumptiontoken: id => stream && this.#arrived(stream, id, connection),
-      });
+      await ask(tag, id => stream && this.#arrived(stream, id, connection));
     } catch (error) {
       if (error instanceof UnauthorizedError) return { kind: 'refused', status: 401, message: error.message };
       // A JSON answer that broke off is no answer.
-      return connection.answer?.kind === 'refused' ? connection.answer : undefined;
-    } finally {
-      this.#wire.forget(tag);
-    }
-    return connection.answer;
-  }
-
-  async #open(stream: Stream, connection: Connection): Promise<Answer | undefined> {
-    const tag = this.#wire.expect(connection);
-    this.#listen(connection, stream);
-    try {
-      await this.#inner.resumeStream(tag, { onresumptiontoken: id => this.#arrived(stream, id, connection) });
-    } catch (error) {
-      if (error instanceof UnauthorizedError) return { kind: 'refused', status: 401, message: error.message };
       return connection.answer?.kind === 'refused' ? connection.answer : undefined;
     } finally {
       this.#wire.forget(tag);
