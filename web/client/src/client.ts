@@ -25,6 +25,7 @@ import {
 
 /** Longer than any page lives: the waits that end are those of the transport. */
 const NEVER = 2 ** 31 - 1;
+const NO_SESSION = 'There is no session to go on with: the server keeps none, or it was left for another server.';
 const SESSION_GONE = 'The server no longer knows the session: it has expired, or the server was restarted.';
 
 export class BelayClient {
@@ -244,9 +245,11 @@ export class BelayClient {
     const wish = this.#wish;
     const state = reason ? 'reconnecting' : 'connecting';
     this.#set({ state, wasReconnected: false, recovered: 0, reason, message: message ?? `Connecting to ${this.#serverUrl}…` });
+    this.#sessionEnded(NO_SESSION); // what is left of calls that had none, or one of another server
     for (let attempt = 0; ; ++attempt) {
       const transport = this.#makeTransport(undefined);
       this.#transport = transport;
+      for (const call of this.#state.calls) if (call.isRunning) transport.begin(call); // made since the last attempt
       this.#isBeginning = true;
       this.#wasGone = false;
       try {

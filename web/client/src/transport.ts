@@ -131,9 +131,8 @@ export class ResumableTransport implements Transport {
   #becomeReady!: () => void;
   readonly #ready = new Promise<void>(resolve => (this.#becomeReady = resolve));
   #isClosed = false;
-  /** The event that is being handed out, and the stream it is on. */
-  #current: { stream: Stream; id: string } | undefined;
-  #currentConnection: Connection | undefined;
+  /** The event that is being handed out, and where it is from. */
+  #current: { stream: Stream; id: string; connection: Connection; isTaken: boolean } | undefined;
 
   constructor(
     private readonly options: TransportOptions,
@@ -577,13 +576,12 @@ export class ResumableTransport implements Transport {
 
   /** The transport says an event's id right before it hands the event out, and nothing comes between the two. */
   #arrived(stream: Stream, id: string, connection: Connection): void {
-    const event = { stream, id };
+    const event = { stream, id, connection, isTaken: false };
     this.#current = event;
-    this.#currentConnection = connection;
     queueMicrotask(() => {
-      if (this.#current !== event) return;
-      this.#current = undefined;
-      // Nobody took it: an event without a message. It says where the stream is.
+      if (this.#current === event) this.#current = undefined; // not that of another stream
+      if (event.isTaken) return;
+      // An event without a message. It says where the stream is.
       if (stream.position().arrive(id)) stream.position().done(id);
       this.#save(stream);
     });
@@ -612,10 +610,10 @@ export class ResumableTransport implements Transport {
   #receive(message: JSONRPCMessage): void {
     const event = this.#current;
     this.#current = undefined;
+    if (event) event.isTaken = true;
     if (this.#isClosed) return;
-    const connection = event && this.#currentConnection;
     const stream = event?.stream ?? this.#streamOf(message);
-    const isReplayed = connection?.isReplaying ?? false;
+    const isReplayed = event?.connection.isReplaying ?? false;
     this.host.wire({
       at: Date.now(),
       kind: 'received',

@@ -112,6 +112,23 @@ test('a call without a connection says so', async () => {
   await expect(client.callTool('echo').result).rejects.toMatchObject({ state: 'lost', message: expect.stringContaining('Connect first') });
 });
 
+test('a call without a session does not outlive its page, and says so', async () => {
+  const server = await startServer();
+  const tab = new Tab();
+  const options = { serverUrl: 'http://server.test/hello/mcp' };
+  const first = openPage(server, tab, options);
+  await first.client.start();
+  const begun = first.client.callTool('countdown', { from: 30 });
+  await until(begun, () => begun.progress !== undefined);
+  first.die();
+  const second = openPage(server, tab, options);
+  const call = second.client.calls()[0]!;
+  expect(call).toMatchObject({ id: begun.id, state: 'running' });
+  await second.client.start();
+  expect(second.client.status.state).toBe('connected');
+  await expect(call.result).rejects.toMatchObject({ state: 'lost' });
+});
+
 test('a call may be made while the connection is being made', async () => {
   const server = await startServer();
   const page = openPage(server);
