@@ -39,4 +39,8 @@ export function utility(durationSeconds: number, intervalMs: number, messagePref
   return { args, lines: expectedNotes(args) as string[] };
 }
 
-export const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms));
+/** Settles when the server has said that many more things than when it was asked. */
+export async function saidBy(server: Server, count: number): Promise<void> {
+  const before = (await server.metrics())['belay_events_appended_total']!;
+  await server.until(metrics => metrics['belay_events_appended_total']! >= before + count);
+}

@@ -1,6 +1,6 @@
 // A network that comes and goes under a page that stays.
 import { expect, test } from 'vitest';
-import { openPage, pause, startServer, stopServer, TOOL, utility } from './fixture.js';
+import { openPage, saidBy, startServer, stopServer, TOOL, utility } from './fixture.js';
 import { lines, Tab, textOf, until } from './page.js';
 import { Proxy } from '../../../tests/clients/lib/proxy.mjs';
 
@@ -14,7 +14,7 @@ test('a network cut costs nothing, and what was missed is counted', async () => 
   page.isOffline = true;
   await until(page.client, () => page.client.status.state === 'reconnecting');
   expect(page.client.status).toMatchObject({ reason: 'unreachable', retryAt: expect.any(Number) });
-  await pause(500);
+  await saidBy(server, 8);
   page.isOffline = false;
   await until(page.client, () => page.client.status.state === 'connected' && page.client.status.recovered > 0);
   await call.result;
@@ -33,7 +33,7 @@ test('the plug can be pulled, and put back in at once', async () => {
   await until(call, () => call.log.length >= 3);
   page.client.pullPlug(60_000);
   await until(page.client, () => page.client.status.state === 'reconnecting');
-  await pause(300);
+  await saidBy(server, 4);
   page.client.retryNow();
   await call.result;
   expect(lines(call)).toEqual(u.lines);

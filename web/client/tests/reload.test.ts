@@ -1,7 +1,7 @@
 // What a user sees of a page that is reloaded: every message once and in order, and one result.
 import { expect, test } from 'vitest';
 import { BelayClient } from '../src/index.js';
-import { openPage, pause, startServer, TOOL, utility } from './fixture.js';
+import { openPage, saidBy, startServer, TOOL, utility } from './fixture.js';
 import { lines, Tab, textOf, until } from './page.js';
 
 test('AS-01, AS-03: a reload in the middle of a call', async () => {
@@ -13,7 +13,7 @@ test('AS-01, AS-03: a reload in the middle of a call', async () => {
   const begun = first.client.callTool(TOOL, u.args);
   await until(begun, () => begun.log.length >= 4);
   first.die();
-  await pause(700);
+  await saidBy(server, 6);
 
   const second = openPage(server, tab);
   const call = second.client.calls()[0]!;
@@ -67,7 +67,7 @@ test('AS-04, AS-08: three calls through two reloads', async () => {
     await until(a!, () => a!.log.length >= from + 3);
     await until(b!, () => b!.log.length >= 3);
     page.die();
-    await pause(300);
+    await saidBy(server, 4);
     page = openPage(server, tab);
     await page.client.start();
   }
@@ -186,7 +186,7 @@ test('the official client’s own calls survive too', async () => {
   const call = page.client.calls()[0]!;
   await until(call, () => call.log.length >= 3);
   page.isOffline = true;
-  await pause(200);
+  await saidBy(server, 4);
   page.isOffline = false;
   expect(JSON.parse(textOf(await result as never)!)).toMatchObject({ success: true });
   expect(lines(call)).toEqual(u.lines);

@@ -79,14 +79,9 @@ test('one session under StrictMode, which an unmount keeps', async () => {
   expect(metrics['belay_calls_started_total']).toBe(1);
 });
 
-test('a component without a provider is told what is missing', () => {
+test('a component without a provider is told what is missing', async () => {
   const errors: unknown[] = [];
   root = createRoot(document.createElement('div'), { onUncaughtError: error => errors.push(error) });
-  return new Promise<void>(resolve => {
-    root.render(<View />);
-    setTimeout(() => {
-      expect(String(errors[0])).toContain('put an <McpProvider> around');
-      resolve();
-    }, 100);
-  });
+  root.render(<View />);
+  await expect.poll(() => String(errors[0])).toContain('put an <McpProvider> around');
 });
