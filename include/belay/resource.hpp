@@ -195,6 +195,7 @@ struct resource_definition {
     std::vector<icon> icons;
     json::object meta;
     std::vector<std::pair<std::string, completer>> completers;
+    std::function<task<void>(call&, std::string)> on_subscribe;
     handler<resource_contents> read;
 };
 
@@ -221,6 +222,9 @@ public:
     /// How a variable of the template is completed.
     resource_entry& complete(std::string variable, completer function);
     resource_entry& complete(std::string variable, std::vector<std::string> values);
+    /// Called with the URI whenever a session wants to subscribe. It may wait and ask; the session is subscribed when
+    /// it returns. What it throws refuses the subscription, as it would refuse a read.
+    resource_entry& on_subscribe(std::function<task<void>(call&, std::string uri)> function);
 
 private:
     std::shared_ptr<detail::server_core> core_;

@@ -383,9 +383,9 @@ runtime::outcome server_core::handle(runtime::incoming const& request)
         return refuse(
             request, {protocol::code::method_not_found, "Method not found: this endpoint keeps no sessions", {}});
     if (method == protocol::method::resources_subscribe)
-        return resources_.subscribe(request, true);
+        return resources_.subscribe(request);
     if (method == protocol::method::resources_unsubscribe)
-        return resources_.subscribe(request, false);
+        return resources_.unsubscribe(request);
     if (method == protocol::method::set_level)
         return set_level(request);
     return refuse(request, {protocol::code::method_not_found, "Method not found", {}});
@@ -393,7 +393,7 @@ runtime::outcome server_core::handle(runtime::incoming const& request)
 
 bool server_core::is_instant(protocol::message const& request) const
 {
-    if (request.method == protocol::method::resources_read)
+    if (request.method == protocol::method::resources_read || request.method == protocol::method::resources_subscribe)
         return resources_.is_instant(request);
     if (request.method == protocol::method::prompts_get)
         return prompts_.is_instant(request);

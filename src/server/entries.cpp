@@ -286,6 +286,11 @@ resource_entry& resource_entry::complete(std::string variable, std::vector<std::
 {
     return complete(std::move(variable), detail::one_of(std::move(values)));
 }
+resource_entry& resource_entry::on_subscribe(std::function<task<void>(call&, std::string uri)> function)
+{
+    definition_->on_subscribe = std::move(function);
+    return *this;
+}
 
 // --- prompts
 

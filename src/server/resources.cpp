@@ -29,6 +29,11 @@ protocol::rpc_error unknown(std::string_view uri)
     return {protocol::code::resource_not_found, "Resource not found", std::move(data)};
 }
 
+protocol::rpc_error no_uri()
+{
+    return {protocol::code::invalid_params, "params.uri must be the URI of a resource", {}};
+}
+
 void append_resource(std::string& out, resource_definition const& what, protocol::revision revision)
 {
     json::object object;
@@ -66,6 +71,72 @@ std::string render_contents(
     }
     out += '}';
     return out;
+}
+
+/// Adds a URI to what the session is subscribed to, or takes it away; `answer` gets the whole response.
+void change_subscription(
+    runtime::node& node, std::shared_ptr<runtime::live_session> const& session, std::string uri, bool wanted,
+    std::string id, std::move_only_function<void(std::string)> answer)
+{
+    auto const limit = node.settings().max_subscriptions;
+    // Decided by the edit, which is made on the record that it will replace.
+    auto const is_full = std::make_shared<bool>(false);
+    node.change(
+        session,
+        [uri = std::move(uri), wanted, limit, is_full](store::session_record& to) {
+            std::erase(to.subscriptions, uri);
+            *is_full = wanted && to.subscriptions.size() >= limit;
+            if (wanted && !*is_full)
+                to.subscriptions.push_back(uri);
+        },
+        [id = std::move(id), limit, is_full, answer = std::move(answer)](result<void> changed) mutable {
+            if (!changed)
+                return answer(
+                    protocol::error_response(id, {protocol::code::internal_error, changed.error().message(), {}}));
+            if (*is_full)
+                return answer(protocol::error_response(
+                    id,
+                    {protocol::code::invalid_params,
+                     "This session has as many subscriptions as it may (" + std::to_string(limit)
+                         + "); unsubscribe from some",
+                     {}}));
+            answer(protocol::result_response(id, "{}"));
+        });
+}
+
+runtime::deferred_answer change_soon(runtime::incoming const& request, std::string uri, bool wanted)
+{
+    return {[&node = request.node, session = request.session, uri = std::move(uri), wanted,
+             id = request.message.id](std::move_only_function<void(std::string)> answer) {
+        change_subscription(node, session, uri, wanted, id, std::move(answer));
+    }};
+}
+
+// The whole life of a subscription that its author has a say in.
+task<void>
+subscribing_life(std::shared_ptr<call_state> state, std::string uri, std::shared_ptr<resource_definition const> what)
+{
+    call context(state);
+    std::string refusal;
+    try {
+        co_await what->on_subscribe(context, uri);
+    } catch (unwinding const&) {
+    } catch (...) {
+        if (!state->is_ended()) // else: cancelled inside an operation that is not ours
+            refusal = protocol::error_response(
+                state->on().id(),
+                read_failure(state->node().log(), "on_subscribe of resource " + what->uri, unknown(uri)));
+    }
+    if (state->is_ended())
+        co_return;
+    if (!refusal.empty()) {
+        state->on().answer(std::move(refusal));
+        co_return;
+    }
+    auto const on = state->on().shared_from_this();
+    change_subscription(
+        state->node(), on->shared_session(), std::move(uri), true, on->id(),
+        [on](std::string response) { on->answer(std::move(response)); });
 }
 
 }
@@ -149,15 +220,18 @@ bool resource_catalogue::is_instant(protocol::message const& request) const
     auto const* uri = request.params ? request.params->if_contains("uri") : nullptr;
     if (!uri || !uri->is_string())
         return true;
-    auto const what = find(view(uri->get_string()));
-    return !what || what->what->read.quick;
+    auto const found = find(view(uri->get_string()));
+    if (!found)
+        return true;
+    return request.method == protocol::method::resources_subscribe ? !found->what->on_subscribe
+                                                                   : bool(found->what->read.quick);
 }
 
 runtime::outcome resource_catalogue::read(runtime::incoming const& request) const
 {
     auto const* given = text_param(request, "uri");
     if (!given)
-        return refuse(request, {protocol::code::invalid_params, "params.uri must be the URI of a resource", {}});
+        return refuse(request, no_uri());
     std::string uri(view(*given));
     auto what = find(uri);
     if (!what)
@@ -196,41 +270,36 @@ runtime::outcome resource_catalogue::read(runtime::incoming const& request) cons
     return start;
 }
 
-runtime::outcome resource_catalogue::subscribe(runtime::incoming const& request, bool wanted) const
+runtime::outcome resource_catalogue::subscribe(runtime::incoming const& request) const
 {
     auto const* given = text_param(request, "uri");
     if (!given)
-        return refuse(request, {protocol::code::invalid_params, "params.uri must be the URI of a resource", {}});
+        return refuse(request, no_uri());
     std::string uri(view(*given));
-    if (wanted && !find(uri))
+    auto const found = find(uri);
+    if (!found)
         return refuse(request, unknown(uri));
-    return runtime::deferred_answer{[&node = request.node, session = request.session, uri = std::move(uri), wanted,
-                                     id = request.message.id](std::move_only_function<void(std::string)> answer) {
-        auto const limit = node.settings().max_subscriptions;
-        // Decided by the edit, which is made on the record that it will replace.
-        auto const is_full = std::make_shared<bool>(false);
-        node.change(
-            session,
-            [uri, wanted, limit, is_full](store::session_record& to) {
-                std::erase(to.subscriptions, uri);
-                *is_full = wanted && to.subscriptions.size() >= limit;
-                if (wanted && !*is_full)
-                    to.subscriptions.push_back(uri);
-            },
-            [id, limit, is_full, answer = std::move(answer)](result<void> changed) mutable {
-                if (!changed)
-                    return answer(
-                        protocol::error_response(id, {protocol::code::internal_error, changed.error().message(), {}}));
-                if (*is_full)
-                    return answer(protocol::error_response(
-                        id,
-                        {protocol::code::invalid_params,
-                         "This session has as many subscriptions as it may (" + std::to_string(limit)
-                             + "); unsubscribe from some",
-                         {}}));
-                answer(protocol::result_response(id, "{}"));
-            });
-    }};
+    if (!found->what->on_subscribe)
+        return change_soon(request, std::move(uri), true);
+    runtime::start_call start;
+    start.traits.is_tool_call = false;
+    start.traits.is_retry_safe = true;
+    start.progress_token = progress_token_of(request.message);
+    start.run = [&node = request.node, context = context_of(request), uri = std::move(uri),
+                 what = found->what](std::shared_ptr<runtime::call> on) mutable {
+        auto const state = std::make_shared<call_state>(node, std::move(on), std::move(context));
+        auto life = subscribing_life(state, std::move(uri), what);
+        start_life(state, std::move(life));
+    };
+    return start;
+}
+
+runtime::outcome resource_catalogue::unsubscribe(runtime::incoming const& request) const
+{
+    auto const* given = text_param(request, "uri");
+    if (!given)
+        return refuse(request, no_uri());
+    return change_soon(request, std::string(view(*given)), false);
 }
 
 }

@@ -21,9 +21,10 @@ public:
     [[nodiscard]] runtime::outcome list(runtime::incoming const& request, std::size_t page_size) const;
     [[nodiscard]] runtime::outcome list_templates(runtime::incoming const& request, std::size_t page_size) const;
     [[nodiscard]] runtime::outcome read(runtime::incoming const& request) const;
-    /// Whether reading would be answered without a call.
+    [[nodiscard]] runtime::outcome subscribe(runtime::incoming const& request) const;
+    [[nodiscard]] runtime::outcome unsubscribe(runtime::incoming const& request) const;
+    /// Whether reading or subscribing would be answered without a call.
     [[nodiscard]] bool is_instant(protocol::message const& request) const;
-    [[nodiscard]] runtime::outcome subscribe(runtime::incoming const& request, bool wanted) const;
     /// The definition of a template, by its text.
     [[nodiscard]] std::shared_ptr<resource_definition const> template_of(std::string_view text) const;
 

@@ -27,6 +27,13 @@ protected:
         start();
         session_ = open_session();
     }
+    void subscribe(std::string_view uri)
+    {
+        auto stream = open_post(session_, rpc("1", "resources/subscribe", fmt::format(R"({{"uri":"{}"}})", uri)));
+        auto const got = read_to_end(stream);
+        ASSERT_EQ(got.events.size(), 1u);
+        EXPECT_TRUE(at(got.response(), "result").is_object());
+    }
     /// The messages of the standalone stream while the clock moves.
     std::vector<json::value> heard(base::duration time)
     {
@@ -174,7 +181,7 @@ TEST_F(Reference, SubscribedResourcesChangeEveryTenSeconds)
     app::add_reference_background(server_, seeded_);
     start_and_open();
     EXPECT_TRUE(ask_for("logging/setLevel", R"({"level":"emergency"})").is_object());
-    EXPECT_TRUE(ask_for("resources/subscribe", R"({"uri":"test://static/resource/3"})").is_object());
+    subscribe("test://static/resource/3");
     int updates = 0;
     for (auto const& each : heard(31s))
         if (text_at(each, "method") == "notifications/resources/updated") {
@@ -185,6 +192,27 @@ TEST_F(Reference, SubscribedResourcesChangeEveryTenSeconds)
     EXPECT_TRUE(ask_for("resources/unsubscribe", R"({"uri":"test://static/resource/3"})").is_object());
     for (auto const& each : heard(21s))
         EXPECT_NE(text_at(each, "method"), "notifications/resources/updated");
+}
+
+TEST_F(Reference, ASubscriptionIsToldToTheModel)
+{
+    start();
+    session_ = open_session("2025-11-25", {}, R"({"sampling":{}})");
+    for (bool const is_refused : {false, true}) {
+        auto stream = open_post(session_, rpc("1", "resources/subscribe", R"({"uri":"test://static/resource/3"})"));
+        seen got;
+        read_until(stream, got, [](seen const& so_far) { return !so_far.events.empty(); });
+        auto const question = message_of(got.events.back());
+        EXPECT_EQ(text_at(question, "method"), "sampling/createMessage");
+        EXPECT_TRUE(text_at(question, "params/messages/0/content/text").contains("test://static/resource/3"));
+        std::string answer = fmt::format(R"({{"jsonrpc":"2.0","id":"{}")", text_at(question, "id"));
+        answer += is_refused
+            ? R"(,"error":{"code":-1,"message":"The user refused"}})"
+            : R"(,"result":{"role":"assistant","model":"m","content":{"type":"text","text":"I see."}}})";
+        EXPECT_EQ(post(session_, answer).status, 202u);
+        EXPECT_TRUE(at(read_to_end(stream).response(), "result").is_object()) << is_refused;
+        EXPECT_EQ(server_.subscriptions(), std::vector<std::string>{"test://static/resource/3"});
+    }
 }
 
 TEST_F(Reference, StandardErrorIsToldWhereItIsWanted)

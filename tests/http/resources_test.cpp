@@ -194,6 +194,143 @@ TEST_F(Resources, AFailedReadSaysWhatItMay)
     EXPECT_EQ(text_at(closed.json(), "error/message"), "The shop is closed.");
 }
 
+class SubscribeHook : public Resources {
+protected:
+    SubscribeHook()
+    {
+        server_.resource("watched://asks", [] { return std::string("text"); })
+            .on_subscribe([this](call& call, std::string uri) -> task<void> {
+                ++asked_;
+                if (!call.can_sample())
+                    co_return;
+                sampled const got = co_await call.sample("May " + uri + " be watched?", 10);
+                if (got.text() != "yes")
+                    throw tool_error("The model says no.");
+            });
+        server_.resource("watched://{name}", [](json::object const&) { return std::string("text"); })
+            .on_subscribe([this](call&, std::string uri) -> task<void> {
+                family_.push_back(uri);
+                throw not_found("not this one");
+                co_return;
+            });
+    }
+
+    static std::string subscribing(std::string_view uri, std::string_view id = "1")
+    {
+        return rpc(id, "resources/subscribe", fmt::format(R"({{"uri":"{}"}})", uri));
+    }
+    static std::string says(json::value const& question, std::string_view text)
+    {
+        return fmt::format(
+            R"({{"jsonrpc":"2.0","id":"{}","result":{{"role":"assistant","model":"m","content":{{"type":"text","text":"{}"}}}}}})",
+            text_at(question, "id"), text);
+    }
+    /// The question that the stream brings next.
+    json::value question_of(http_client& stream, seen& got)
+    {
+        auto const is_question
+            = [](http::sse_event const& event) { return at(message_of(event), "method") == "sampling/createMessage"; };
+        read_until(stream, got, [&](seen const& so_far) { return std::ranges::any_of(so_far.events, is_question); });
+        return message_of(*std::ranges::find_if(got.events, is_question));
+    }
+
+    int asked_ = 0;
+    texts family_;
+};
+
+TEST_F(SubscribeHook, MayAskAcrossARefresh)
+{
+    start();
+    auto const session = open_session("2025-11-25", {}, R"({"sampling":{}})");
+    auto stream = open_post(session, subscribing("watched://asks", "7"));
+    seen got;
+    auto const question = question_of(stream, got);
+    EXPECT_TRUE(text_at(question, "params/messages/0/content/text").contains("watched://asks"));
+    EXPECT_EQ(server_.subscriptions(), texts()) << "not before the function has returned";
+    stream.close();
+    EXPECT_EQ(post(session, says(question, "yes")).status, 202u);
+    auto resumed = get(session, got.cursor);
+    auto const rest = read_to_end(resumed);
+    EXPECT_EQ(at(rest.response(), "id"), json::value(7));
+    EXPECT_TRUE(at(rest.response(), "result").is_object());
+    EXPECT_EQ(server_.subscriptions(), texts{"watched://asks"});
+    auto listener = get(session);
+    server_.resource_updated("watched://asks");
+    EXPECT_EQ(updates(listener), texts{"watched://asks"});
+}
+
+TEST_F(SubscribeHook, SeesWhatTheClientCanDo)
+{
+    start();
+    auto stream = open_post(open_session(), subscribing("watched://asks"));
+    EXPECT_TRUE(at(read_to_end(stream).response(), "result").is_object());
+    EXPECT_EQ(asked_, 1);
+    EXPECT_EQ(server_.subscriptions(), texts{"watched://asks"});
+}
+
+TEST_F(SubscribeHook, MayRefuse)
+{
+    start();
+    auto const session = open_session("2025-11-25", {}, R"({"sampling":{}})");
+    auto stream = open_post(session, subscribing("watched://asks"));
+    seen got;
+    auto const question = question_of(stream, got);
+    EXPECT_EQ(post(session, says(question, "no")).status, 202u);
+    auto const refused = read_to_end(stream).response();
+    EXPECT_EQ(at(refused, "error/code"), json::value(-32603));
+    EXPECT_EQ(text_at(refused, "error/message"), "The model says no.");
+
+    auto other = open_post(session, subscribing("watched://one"));
+    EXPECT_EQ(at(read_to_end(other).response(), "error/code"), json::value(-32002));
+    EXPECT_EQ(family_, texts{"watched://one"});
+    EXPECT_EQ(server_.subscriptions(), texts());
+}
+
+TEST_F(SubscribeHook, IsLeftWhenTheCallIsCancelled)
+{
+    start();
+    auto const session = open_session("2025-11-25", {}, R"({"sampling":{}})");
+    auto stream = open_post(session, subscribing("watched://asks", R"("s")"));
+    seen got;
+    (void)question_of(stream, got);
+    EXPECT_EQ(post(session, notification("notifications/cancelled", R"({"requestId":"s"})")).status, 202u);
+    EXPECT_EQ(at(read_to_end(stream).response(), "error/code"), json::value(-32800));
+    EXPECT_EQ(server_.subscriptions(), texts());
+}
+
+TEST_F(SubscribeHook, KeepsTheLimitOfSubscriptions)
+{
+    settings_.runtime.max_subscriptions = 1;
+    start();
+    auto const session = open_session();
+    EXPECT_EQ(subscribe(session, "notes://a").error_code(), 0);
+    auto stream = open_post(session, subscribing("watched://asks"));
+    EXPECT_EQ(at(read_to_end(stream).response(), "error/code"), json::value(-32602));
+    EXPECT_EQ(server_.subscriptions(), texts{"notes://a"});
+}
+
+TEST_F(SubscribeHook, StreamsTheBatchItIsIn)
+{
+    start();
+    auto const session = open_session("2025-03-26", {}, R"({"sampling":{}})");
+    auto stream
+        = open_post(session, "[" + subscribing("notes://a", "1") + "," + subscribing("watched://asks", "2") + "]");
+    seen got;
+    auto const question = question_of(stream, got);
+    EXPECT_EQ(post(session, says(question, "yes")).status, 202u);
+    (void)read_to_end(stream);
+    EXPECT_EQ(server_.subscriptions(), (texts{"notes://a", "watched://asks"}));
+}
+
+TEST_F(SubscribeHook, CannotAskWithoutStreams)
+{
+    settings_.transport.answer = transport::answer_form::json;
+    start();
+    auto const answered = subscribe(open_session("2025-11-25", {}, R"({"sampling":{}})"), "watched://asks");
+    EXPECT_EQ(answered.error_code(), 0);
+    EXPECT_EQ(server_.subscriptions(), texts{"watched://asks"});
+}
+
 TEST_F(Resources, AreReadWithoutStreams)
 {
     settings_.transport.answer = transport::answer_form::json;

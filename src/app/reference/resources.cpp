@@ -31,6 +31,18 @@ resource_contents read_numbered(numbered_args args)
     return {{static_part(args.id)}};
 }
 
+// As the reference server of the protocol does, so that a client sees a question outside of tools.
+task<void> tell_model(call& call, std::string uri)
+{
+    if (!call.can_sample())
+        co_return;
+    try {
+        (void)co_await call.sample("A subscription to " + uri + " has begun.", 100);
+    } catch (client_error const&) {
+        // The subscription does not depend on what the model says.
+    }
+}
+
 struct data_args {
     std::string id;
 };
@@ -106,11 +118,13 @@ void add_resources(server& server)
     for (std::int64_t id = 1; id <= static_resources; ++id)
         server.resource(static_uri(id), [id] { return resource_contents{{static_part(id)}}; })
             .name(fmt::format("Resource {}", id))
-            .mime(mime_of(id));
+            .mime(mime_of(id))
+            .on_subscribe(tell_model);
     server.resource("test://static/resource/{id}", read_numbered)
         .name("Static Resource")
         .describe("A resource by its number, 1 to 100: odd ones are text, even ones bytes")
-        .complete("id", {"1", "2", "3", "4", "5"});
+        .complete("id", {"1", "2", "3", "4", "5"})
+        .on_subscribe(tell_model);
 }
 
 }
