@@ -11,8 +11,11 @@ namespace {
 // "delivered" is not said of bytes that never left the process.
 constexpr std::size_t end_at_once_bytes = 64 * 1024;
 
-// How many writes are remembered for the delivered mark. A socket buffer holds few of them.
+// How many writes are remembered for the delivered mark before the kernel is asked how far they came.
 constexpr std::size_t remembered_writes = 32;
+
+// So long after a write the kernel is asked. A store that outlives the node has the mark by then.
+constexpr base::duration arrival_time = std::chrono::seconds(1);
 
 }
 
@@ -37,7 +40,7 @@ std::string_view to_string(close_reason reason) noexcept
 
 follower::follower(
     std::uint64_t position, priming priming, bool restarted, follower_settings const& settings, base::time_point now)
-    : settings_(settings), position_(position), floor_(position), noted_(position), priming_(priming),
+    : settings_(settings), position_(position), delivered_(position), noted_(position), priming_(priming),
       restarted_(restarted), opened_(now), last_output_(now)
 {
 }
@@ -68,9 +71,9 @@ void follower::page_read(store::page const& page, base::time_point now, follower
     if (is_first_page_) {
         is_first_page_ = false;
         sent_ = page.state.reader.sent;
-        floor_ = std::max(position_, page.state.reader.delivered);
+        delivered_ = std::max(position_, page.state.reader.delivered);
         has_output_ = true; // the head of the answer, even if there is nothing else
-        note(out, true, floor_);
+        note(out, true);
     }
     std::size_t bytes = 0;
     auto const tell_gap = [&](std::uint64_t to) {
@@ -147,18 +150,54 @@ void follower::drained(std::uint64_t written, follower_actions& out)
     if (is_done_ || !is_writing_)
         return;
     is_writing_ = false;
-    writes_.push_back({written, position_});
-    if (writes_.size() > remembered_writes)
-        writes_.erase(writes_.begin());
-    // In the kernel's hands is not delivered: how far it came is known when the connection ends.
+    // In the kernel's hands is not delivered.
+    if (position_ > (writes_.empty() ? delivered_ : writes_.back().sequence)) {
+        writes_.push_back({written, position_});
+        if (writes_.size() >= remembered_writes)
+            out.push_back(ask_arrived{});
+    }
     if (position_ != noted_)
-        note(out, true, floor_);
+        note(out, true);
     advance(out);
+}
+
+void follower::arrived(std::uint64_t written, std::uint64_t unacknowledged, follower_actions& out)
+{
+    if (is_done_)
+        return;
+    auto const before = delivered_;
+    confirm(written, unacknowledged);
+    if (delivered_ != before)
+        note(out, true);
+    if (writes_.size() >= remembered_writes) { // a slow peer: every second one says enough
+        std::size_t kept = 0;
+        for (std::size_t at = 1; at < writes_.size(); at += 2)
+            writes_[kept++] = writes_[at];
+        if (writes_.size() % 2 == 1)
+            writes_[kept++] = writes_.back();
+        writes_.resize(kept);
+    }
+}
+
+void follower::confirm(std::uint64_t written, std::uint64_t unacknowledged)
+{
+    auto const arrived = written - std::min(written, unacknowledged);
+    auto const open = std::ranges::find_if(writes_, [&](auto const& each) { return each.bytes > arrived; });
+    if (open != writes_.begin())
+        delivered_ = std::max(delivered_, std::prev(open)->sequence);
+    if (open == writes_.end())
+        std::vector<struct written>().swap(writes_); // an idle connection keeps no memory for it
+    else
+        writes_.erase(writes_.begin(), open);
 }
 
 void follower::tick(base::time_point now, follower_actions& out)
 {
-    if (is_done_ || is_writing_ || is_reading_ || closing_)
+    if (is_done_)
+        return;
+    if (!writes_.empty())
+        out.push_back(ask_arrived{});
+    if (is_writing_ || is_reading_ || closing_)
         return;
     if (settings_.max_age > base::duration::zero() && now >= opened_ + settings_.max_age) {
         close(close_reason::aged, std::nullopt, out);
@@ -218,8 +257,10 @@ void follower::finish(close_reason reason, follower_actions& out)
         out.push_back(send_retry{*retry_});
     if (reason == close_reason::taken_over)
         out.push_back(send_comment{"taken over by a newer connection"});
-    if (reason == close_reason::finished) // the caller has its answer: nothing will be asked of this stream
-        note(out, false, std::max(floor_, position_));
+    if (reason == close_reason::finished) { // the caller has its answer: nothing will be asked of this stream
+        delivered_ = std::max(delivered_, position_);
+        note(out, false);
+    }
     out.push_back(end_output{reason});
 }
 
@@ -228,18 +269,14 @@ void follower::detach(std::uint64_t written, std::uint64_t unacknowledged, follo
     is_done_ = true;
     if (is_first_page_) // it knows nothing of the stream that could be noted
         return;
-    auto const arrived = written - std::min(written, unacknowledged);
-    std::uint64_t delivered = floor_;
-    for (auto const& each : writes_)
-        if (each.bytes <= arrived)
-            delivered = std::max(delivered, each.sequence);
-    note(out, false, delivered);
+    confirm(written, unacknowledged);
+    note(out, false);
 }
 
-void follower::note(follower_actions& out, bool attached, std::uint64_t delivered)
+void follower::note(follower_actions& out, bool attached)
 {
     noted_ = position_;
-    out.push_back(note_mark{{attached, position_, offset_, sent_, std::exchange(given_, 0), delivered}});
+    out.push_back(note_mark{{attached, position_, offset_, sent_, std::exchange(given_, 0), delivered_}});
 }
 
 base::time_point follower::next_tick() const noexcept
@@ -247,6 +284,8 @@ base::time_point follower::next_tick() const noexcept
     auto when = last_output_ + settings_.keepalive;
     if (settings_.max_age > base::duration::zero())
         when = std::min(when, opened_ + settings_.max_age);
+    if (!writes_.empty())
+        when = std::min(when, last_output_ + arrival_time);
     return when;
 }
 

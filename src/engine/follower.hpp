@@ -67,6 +67,8 @@ struct read_log {
 struct note_mark {
     store::reader_mark mark;
 };
+/// Report arrived().
+struct ask_arrived {};
 /// Hand over what is left, end the answer properly. Unless it is `finished`, report detach().
 struct end_output {
     close_reason reason;
@@ -77,8 +79,8 @@ struct abort_output {
 };
 
 using follower_action = std::variant<
-    send_priming, send_event, send_gap, send_comment, send_retry, flush_output, read_log, note_mark, end_output,
-    abort_output>;
+    send_priming, send_event, send_gap, send_comment, send_retry, flush_output, read_log, note_mark, ask_arrived,
+    end_output, abort_output>;
 using follower_actions = std::vector<follower_action>;
 
 class follower {
@@ -98,10 +100,12 @@ public:
     void read_failed(errc why, follower_actions& out);
     /// All that was flushed is with the kernel; `written` counts the connection's bytes so far.
     void drained(std::uint64_t written, follower_actions& out);
+    /// How far the connection's bytes have come: `unacknowledged` of those written may not have arrived.
+    void arrived(std::uint64_t written, std::uint64_t unacknowledged, follower_actions& out);
     void tick(base::time_point now, follower_actions& out);
     /// End the connection, not the stream, after what is being written. `retry` tells the client when to return.
     void close(close_reason reason, std::optional<std::chrono::milliseconds> retry, follower_actions& out);
-    /// The connection is gone. `unacknowledged` of the bytes written may not have arrived.
+    /// The connection is gone. The numbers are those of arrived().
     void detach(std::uint64_t written, std::uint64_t unacknowledged, follower_actions& out);
 
     /// Whether it has seen the stream, and so has left a mark on it.
@@ -113,7 +117,8 @@ public:
 
 private:
     void advance(follower_actions& out);
-    void note(follower_actions& out, bool attached, std::uint64_t delivered);
+    void note(follower_actions& out, bool attached);
+    void confirm(std::uint64_t written, std::uint64_t unacknowledged);
     void tell_caught_up(follower_actions& out);
     void finish(close_reason reason, follower_actions& out);
 
@@ -121,7 +126,7 @@ private:
     std::uint64_t position_;
     std::uint64_t offset_ = 0;
     std::uint64_t sent_ = 0;    // highest sequence ever given to a reader of this stream
-    std::uint64_t floor_;       // what had arrived before this connection
+    std::uint64_t delivered_;   // what is known to have arrived, on this connection or before
     std::uint64_t noted_;       // position of the last note
     std::optional<std::uint64_t> replay_end_; // the last event that was there before this connection
     priming priming_;
@@ -142,7 +147,7 @@ private:
         std::uint64_t bytes;
         std::uint64_t sequence;
     };
-    std::vector<written> writes_; // newest last; for telling what had arrived when the connection breaks
+    std::vector<written> writes_; // not known to have arrived; newest last
     std::uint64_t given_ = 0; // events since the last note
 };
 

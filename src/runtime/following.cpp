@@ -246,6 +246,9 @@ void following::perform()
                         });
                     },
                     [&](engine::note_mark const& note) { node_.store().note_reader(stream_, note.mark); },
+                    [&](engine::ask_arrived) {
+                        machine_->arrived(sink_->written(), sink_->unacknowledged(), actions_);
+                    },
                     [&](engine::end_output const& end) {
                         hide_sink();
                         auto const written = sink_->written();
@@ -278,10 +281,15 @@ void following::perform()
 
 void following::arm()
 {
-    // Rearmed only when it has passed: output moves the next tick, but an early look costs nothing.
-    if (tick_.is_armed())
+    // Moved to an earlier time only: output moves the next tick, but an early look costs nothing.
+    auto when = machine_->next_tick();
+    if (tick_.is_armed() && tick_at_ <= when)
         return;
-    tick_.at(std::max(machine_->next_tick(), loop_.now() + std::chrono::seconds(1)));
+    when = std::max(when, loop_.now() + std::chrono::seconds(1));
+    if (tick_.is_armed() && tick_at_ <= when)
+        return;
+    tick_at_ = when;
+    tick_.at(when);
 }
 
 void following::leave(engine::close_reason reason)

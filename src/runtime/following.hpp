@@ -122,6 +122,7 @@ private:
     std::unique_ptr<store::watch_handle> watch_;
     std::shared_ptr<std::atomic<bool>> wake_pending_;
     base::timer tick_;
+    base::time_point tick_at_{};
     std::string id_text_;
     std::vector<store::bytes> unanswered_; // to be asked again, after the priming event
 };

@@ -443,6 +443,22 @@ TEST_F(AcceptanceSession, AS28_StaleGetStream)
     EXPECT_EQ(log_text(*event), "for the second");
 }
 
+TEST_F(AcceptanceSession, WhatHasArrivedIsKnownWhileTheConnectionLives)
+{
+    start();
+    auto const session = open_session();
+    auto listener = get(session);
+    for (std::uint64_t n = 1; n <= 3; ++n) {
+        append_standalone(session, "a message");
+        while (is_priming(*listener.next_event())) {
+        }
+        EXPECT_TRUE(eventually([&] {
+            advance(1s);
+            return delivered_standalone(session) == n;
+        }));
+    }
+}
+
 TEST_F(AcceptanceSession, AS28_StaleGetStreamOfAVanishedPeer)
 {
     start();

@@ -396,19 +396,34 @@ std::string Server::echo(client_session const& session, std::string const& text)
     return answer.status == 200 ? text_at(answer.json(), "result/content/0/text") : std::string();
 }
 
-void Server::append_standalone(client_session const& session, std::string_view text)
+store::stream_key Server::standalone_of(client_session const& session)
 {
-    checks_balance_ = false;
     store::session_key const key{"anonymous", base::parse_id128(session.id).value_or(base::id128{})};
     store::stream_id stream = 0;
     host().store().load(key, [&](result<std::shared_ptr<store::session_record const>> record) {
         ASSERT_TRUE(record);
         stream = (*record)->standalone;
     });
+    return {key, stream};
+}
+
+std::uint64_t Server::delivered_standalone(client_session const& session)
+{
+    std::uint64_t delivered = 0;
+    host().store().reader(standalone_of(session), [&](result<store::reader_mark> mark) {
+        ASSERT_TRUE(mark);
+        delivered = mark->delivered;
+    });
+    return delivered;
+}
+
+void Server::append_standalone(client_session const& session, std::string_view text)
+{
+    checks_balance_ = false;
     auto payload = std::make_shared<std::string const>(
         notification("notifications/message", fmt::format(R"({{"level":"info","logger":"test","data":"{}"}})", text)));
     host().store().append(
-        {key, stream}, 0, {{std::move(payload), store::event_kind::ordinary}}, false, clock_.now(),
+        standalone_of(session), 0, {{std::move(payload), store::event_kind::ordinary}}, false, clock_.now(),
         [](result<store::stream_top> top) { ASSERT_TRUE(top); });
 }
 

@@ -134,6 +134,8 @@ protected:
 
     /// Puts a message on the standalone stream, as a server-initiated notification would be.
     void append_standalone(client_session const& session, std::string_view text);
+    /// How far the standalone stream is known to have been delivered.
+    std::uint64_t delivered_standalone(client_session const& session);
 
     // --- what the server says of itself
 
@@ -153,6 +155,8 @@ protected:
     bool checks_balance_ = true;
 
 private:
+    [[nodiscard]] store::stream_key standalone_of(client_session const& session);
+
     /// One round trip through the loop.
     void probe();
 
