@@ -41,6 +41,7 @@ public:
     prometheus::Counter& gaps_told;
     prometheus::Counter& takeovers;
     prometheus::Counter& calls_started;
+    prometheus::Counter& calls_repeated;
     prometheus::Counter& calls_interrupted;
     prometheus::Counter& late_answers;
     prometheus::Counter& sessions_opened;

@@ -121,6 +121,7 @@ private:
 
 void repeat(node& node, std::shared_ptr<call> const& on, store::stream_id first, std::string token)
 {
+    node.metrics().calls_repeated.Increment();
     auto const repeating = std::make_shared<repetition>(node, *on, first, std::move(token));
     on->keep(repeating);
     on->on_interrupt([weak = std::weak_ptr(repeating)] {

@@ -11,6 +11,12 @@ async function cutOff({ context }, tab) {
     await tab.says('Reconnecting…');
 }
 
+/** A page that does not know whether its call arrived sends it again, with its key. */
+async function ranOnce(server) {
+    const { belay_calls_started_total: started, belay_calls_repeated_total: repeated } = await server.metrics();
+    assert.equal(started - repeated, 1);
+}
+
 /** The counter says how many were sent while nobody listened, and the result is in its place. */
 async function counter(world) {
     const { open, context, server } = world;
@@ -65,7 +71,7 @@ async function offlineTwice(world) {
             assert.match(await tab.status.textContent(), /^Recovered \d+ missed notifications$/));
     }
     await call.checkWhole(args);
-    assert.equal((await server.metrics()).belay_calls_started_total, 1);
+    await ranOnce(server);
     assert.equal(tab.sessions.length, 1);
 }
 
@@ -81,7 +87,7 @@ async function calledOffline(world) {
     assert.equal(await tab.results.count(), 0);
     await context.setOffline(false);
     await call.checkWhole(args);
-    assert.equal((await server.metrics()).belay_calls_started_total, 1);
+    await ranOnce(server);
 }
 
 async function reloadAfterOffline(world) {
@@ -145,7 +151,7 @@ async function resets(world) {
     await call.checkWhole(args);
     await tab.said(['Connected', 'Reconnecting…', 'Connected']);
     assert.ok((await call.recovered()).length > 0, 'the page was away for as long as it waits');
-    assert.equal((await server.metrics()).belay_calls_started_total, 1);
+    await ranOnce(server);
     assert.equal(tab.sessions.length, 1);
     assert.ok(tab.statuses.some((text) => /^Recovered \d+ missed notifications?$/.test(text)));
 }
@@ -181,7 +187,7 @@ async function plug(world) {
     const missed = await call.recovered();
     assert.ok(missed.length > 0);
     await tab.said(['Reconnecting…', recovered(missed.length), 'Connected'], since);
-    assert.equal((await server.metrics()).belay_calls_started_total, 1);
+    await ranOnce(server);
     assert.equal(tab.sessions.length, 1);
 }
 

@@ -51,6 +51,8 @@ TEST_F(Idempotency, TheSecondCallFollowsTheFirst)
     EXPECT_EQ(at(second.response(), "id"), json::value("other"));
     EXPECT_EQ(answer_text(second.response()), "run 1");
     EXPECT_EQ(runs_, 1);
+    EXPECT_EQ(metric("belay_calls_started_total"), 2);
+    EXPECT_EQ(metric("belay_calls_repeated_total"), 1);
     // The first call's own stream has its answer too.
     auto resumed = get(session, first.cursor);
     EXPECT_EQ(at(read_to_end(resumed).response(), "id"), json::value(7));

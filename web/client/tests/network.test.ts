@@ -51,7 +51,9 @@ test('AS-10: cut at random bytes, every message arrives once and in order', asyn
     await call.result;
     expect(lines(call)).toEqual(u.lines);
     expect(proxy.cuts).toBeGreaterThan(5);
-    expect((await server.metrics())['belay_calls_started_total']).toBe(1);
+    const metrics = await server.metrics();
+    // Cut off before the first event, it does not know whether its call arrived, and sends it again with its key.
+    expect(metrics['belay_calls_started_total']! - metrics['belay_calls_repeated_total']!).toBe(1);
   } finally {
     await proxy.close();
   }
