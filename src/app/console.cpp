@@ -1,5 +1,7 @@
 #include "app/console.hpp"
 
+#include "http/field_text.hpp"
+
 #include <algorithm>
 #include <ranges>
 
@@ -14,23 +16,17 @@ constexpr std::string_view content_policy
     = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self' data: "
       "blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-std::string_view trimmed(std::string_view text) noexcept
-{
-    auto const begin = std::min(text.find_first_not_of(" \t"), text.size());
-    return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
-}
-
 /// Whether one of the words of a list is `wanted`, with its weight not zero.
 bool lists(std::optional<std::string_view> field, auto const& is_wanted)
 {
     if (!field)
         return false;
     return std::ranges::any_of(std::views::split(*field, ','), [&](auto const& part) {
-        std::string_view const item = trimmed({part.begin(), part.end()});
+        std::string_view const item = http::trimmed({part.begin(), part.end()});
         auto const weight = item.find(";q=0");
         bool const is_refused
             = weight != std::string_view::npos && item.find_first_of("123456789", weight + 4) == std::string_view::npos;
-        return !is_refused && is_wanted(trimmed(item.substr(0, item.find(';'))));
+        return !is_refused && is_wanted(http::trimmed(item.substr(0, item.find(';'))));
     });
 }
 

@@ -61,30 +61,33 @@ std::string quoted(std::string_view text)
     return out + '"';
 }
 
-std::string dashed(std::string text)
+std::string dashed(std::string_view key)
 {
+    std::string text(key);
     std::ranges::replace(text, '.', '-');
     std::ranges::replace(text, '_', '-');
     return text;
 }
 
-// Builds entries; each kind of value knows how to read and show itself.
+// Builds entries; each kind of value knows how to read and show itself. Texts come as views: a string made at each of a
+// hundred calls is most of what this file costs to compile.
 struct builder {
     std::vector<settings_table::entry>& into;
 
     void
-    add(std::string key, std::string alias, std::string shape, std::string preset, std::string help,
+    add(std::string_view key, std::string_view alias, std::string_view shape, std::string preset, std::string_view help,
         std::function<outcome(std::string const&)> set, std::function<std::string()> show, bool is_list = false,
         std::function<void()> clear = {})
     {
         into.push_back(
-            {key, dashed(key), std::move(alias), std::move(shape), std::move(help), std::move(preset), is_list,
-             std::move(set), std::move(clear), std::move(show)});
+            {std::string(key), dashed(key), std::string(alias), std::string(shape), std::string(help),
+             std::move(preset), is_list, std::move(set), std::move(clear), std::move(show)});
     }
-    void text(std::string key, std::string alias, std::string shape, std::string& value, std::string help)
+    void text(
+        std::string_view key, std::string_view alias, std::string_view shape, std::string& value, std::string_view help)
     {
         add(
-            std::move(key), std::move(alias), std::move(shape), value, std::move(help),
+            key, alias, shape, value, help,
             [&value](std::string const& given) -> outcome {
                 value = given;
                 return {};
@@ -92,20 +95,21 @@ struct builder {
             [&value] { return quoted(value); });
     }
     /// Empty is "off".
-    void text_or_off(std::string key, std::string alias, std::string shape, std::string& value, std::string help)
+    void text_or_off(
+        std::string_view key, std::string_view alias, std::string_view shape, std::string& value, std::string_view help)
     {
         add(
-            std::move(key), std::move(alias), std::move(shape) + "|off", value.empty() ? "off" : value, std::move(help),
+            key, alias, std::string(shape) + "|off", value.empty() ? "off" : value, help,
             [&value](std::string const& given) -> outcome {
                 value = given == "off" ? std::string() : given;
                 return {};
             },
             [&value] { return quoted(value.empty() ? "off" : value); });
     }
-    void mode(std::string key, unsigned& value, std::string help)
+    void mode(std::string_view key, unsigned& value, std::string_view help)
     {
         add(
-            std::move(key), "", "MODE", fmt::format("{:03o}", value), std::move(help),
+            key, "", "MODE", fmt::format("{:03o}", value), help,
             [&value](std::string const& given) -> outcome {
                 unsigned parsed = 0;
                 auto const* const end = given.data() + given.size();
@@ -120,12 +124,12 @@ struct builder {
     enum class zero { allowed, refused };
     template<class Duration>
     void time(
-        std::string key, std::string alias, Duration& value, std::string help, zero zero = zero::refused,
-        std::string preset = {})
+        std::string_view key, std::string_view alias, Duration& value, std::string_view help, zero zero = zero::refused,
+        std::string_view preset = {})
     {
         add(
-            std::move(key), std::move(alias), zero == zero::allowed ? "TIME|off" : "TIME",
-            preset.empty() ? show(value) : std::move(preset), std::move(help),
+            key, alias, zero == zero::allowed ? "TIME|off" : "TIME", preset.empty() ? show(value) : std::string(preset),
+            help,
             [&value, zero](std::string const& given) -> outcome {
                 if (zero == zero::allowed && given == "off") {
                     value = Duration::zero();
@@ -144,10 +148,10 @@ struct builder {
                                                                           : quoted(belay::app::show(value));
             });
     }
-    void bytes(std::string key, std::string alias, std::size_t& value, std::string help)
+    void bytes(std::string_view key, std::string_view alias, std::size_t& value, std::string_view help)
     {
         add(
-            std::move(key), std::move(alias), "SIZE", show_bytes(value), std::move(help),
+            key, alias, "SIZE", show_bytes(value), help,
             [&value](std::string const& given) -> outcome {
                 auto const parsed = parse_bytes(given);
                 if (!parsed)
@@ -159,12 +163,11 @@ struct builder {
     }
     template<class Number>
     void count(
-        std::string key, std::string alias, Number& value, Number least, Number most, std::string help,
-        std::string preset = {})
+        std::string_view key, std::string_view alias, Number& value, Number least, Number most, std::string_view help,
+        std::string_view preset = {})
     {
         add(
-            std::move(key), std::move(alias), "N", preset.empty() ? fmt::format("{}", value) : std::move(preset),
-            std::move(help),
+            key, alias, "N", preset.empty() ? fmt::format("{}", value) : std::string(preset), help,
             [&value, least, most](std::string const& given) -> outcome {
                 auto const parsed = parse_number<Number>(given, least, most);
                 if (!parsed)
@@ -176,18 +179,19 @@ struct builder {
     }
     template<class Enum>
     void choice(
-        std::string key, std::string alias, Enum& value, std::vector<std::pair<std::string, Enum>> names,
-        std::string help)
+        std::string_view key, std::string_view alias, Enum& value,
+        std::initializer_list<std::pair<std::string_view, Enum>> choices, std::string_view help)
     {
         std::string shape;
         std::string preset;
+        std::vector const names(choices);
         for (auto const& [name, meaning] : names) {
-            shape += (shape.empty() ? "" : "|") + name;
+            shape.append(shape.empty() ? "" : "|").append(name);
             if (meaning == value)
                 preset = name;
         }
         add(
-            std::move(key), std::move(alias), shape, preset, std::move(help),
+            key, alias, shape, preset, help,
             [&value, names, shape](std::string const& given) -> outcome {
                 for (auto const& [name, meaning] : names)
                     if (name == given) {
@@ -201,13 +205,15 @@ struct builder {
                 return found == names.end() ? std::string() : quoted(found->first);
             });
     }
-    void list(std::string key, std::string alias, std::string shape, std::vector<std::string>& value, std::string help)
+    void list(
+        std::string_view key, std::string_view alias, std::string_view shape, std::vector<std::string>& value,
+        std::string_view help)
     {
         std::string preset;
         for (auto const& each : value)
             preset += (preset.empty() ? "" : ", ") + each;
         add(
-            std::move(key), std::move(alias), std::move(shape), std::move(preset), std::move(help),
+            key, alias, shape, std::move(preset), help,
             [&value](std::string const& given) -> outcome {
                 for (std::size_t at = 0; at <= given.size();) {
                     auto const comma = std::min(given.find(',', at), given.size());

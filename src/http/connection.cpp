@@ -1,5 +1,7 @@
 #include "http/connection.hpp"
 
+#include "http/field_text.hpp"
+
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
@@ -72,22 +74,6 @@ std::string_view reason_of(unsigned status) noexcept
 bool has_no_body(unsigned status) noexcept
 {
     return status < 200 || status == 204 || status == 304;
-}
-
-// A line break in a field would let its author write further fields or a body.
-bool is_one_line(std::string_view text) noexcept
-{
-    for (char const c : text)
-        if (c == '\r' || c == '\n' || c == '\0')
-            return false;
-    return true;
-}
-
-void append_number(std::string& out, std::size_t value, int base = 10)
-{
-    char digits[20];
-    auto const end = std::to_chars(digits, digits + sizeof digits, value, base).ptr;
-    out.append(digits, end);
 }
 
 void append_field(std::string& out, std::string_view name, std::string_view value)

@@ -1,7 +1,7 @@
 #include "http/listening_socket.hpp"
 
+#include "http/field_text.hpp"
 #include "http/policy.hpp"
-#include "http/request_reader.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "http/policy.hpp"
 
-#include "http/request_reader.hpp"
+#include "http/field_text.hpp"
 
 #include <fmt/format.h>
 

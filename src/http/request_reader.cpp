@@ -1,5 +1,7 @@
 #include "http/request_reader.hpp"
 
+#include "http/field_text.hpp"
+
 #include <boost/beast/http/basic_parser.hpp>
 
 #include <algorithm>
@@ -81,11 +83,6 @@ constexpr int hex_value(char c) noexcept
     return -1;
 }
 
-constexpr char lower(char c) noexcept
-{
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-}
-
 bool is_host(std::string_view text) noexcept
 {
     return std::all_of(text.begin(), text.end(), [](char c) {
@@ -110,16 +107,6 @@ http::method method_of(std::string_view text) noexcept
     return method::other;
 }
 
-}
-
-bool equals_ignoring_case(std::string_view a, std::string_view b) noexcept
-{
-    if (a.size() != b.size())
-        return false;
-    for (std::size_t i = 0; i < a.size(); ++i)
-        if (lower(a[i]) != lower(b[i]))
-            return false;
-    return true;
 }
 
 // Beast's parser with the storage left out: it reports what it finds, and the reader remembers where. Only

@@ -128,7 +128,4 @@ private:
     bool expects_continue_ = false;
 };
 
-/// ASCII only, as field names are.
-[[nodiscard]] bool equals_ignoring_case(std::string_view a, std::string_view b) noexcept;
-
 }

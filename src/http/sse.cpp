@@ -1,5 +1,7 @@
 #include "http/sse.hpp"
 
+#include "http/field_text.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <utility>
@@ -7,21 +9,6 @@
 namespace belay::http {
 
 namespace {
-
-bool is_one_line(std::string_view text) noexcept
-{
-    for (char const c : text)
-        if (c == '\r' || c == '\n' || c == '\0')
-            return false;
-    return true;
-}
-
-void append_number(std::string& out, std::uint32_t value)
-{
-    char digits[10];
-    auto const end = std::to_chars(digits, digits + sizeof digits, value).ptr;
-    out.append(digits, end);
-}
 
 // Calls `line` for each line of the text; CR, LF and CRLF end one. A text without any is one line.
 template<class Line>

@@ -7,7 +7,7 @@
 namespace belay::runtime {
 
 direct_output::direct_output(node& node, base::loop& loop)
-    : node_(node), loop_(loop), keep_alive_(loop.timers(), [this] { keep_alive(); })
+    : node_(node), keep_alive_(loop.timers(), [this] { keep_alive(); })
 {
     reader_.attached = true;
 }

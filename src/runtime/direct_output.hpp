@@ -38,7 +38,6 @@ private:
     void leave(engine::close_reason reason);
 
     node& node_;
-    base::loop& loop_;
     std::shared_ptr<event_sink> sink_; // null: over
     std::weak_ptr<call> call_;
     std::shared_ptr<direct_output> self_; // while the connection is open

@@ -1,5 +1,6 @@
 #include "transport/http_answers.hpp"
 
+#include "http/field_text.hpp"
 #include "http/sse.hpp"
 #include "protocol/names.hpp"
 
@@ -15,23 +16,10 @@ namespace {
 // In seconds: how long a refused newcomer waits before trying again.
 constexpr std::string_view retry_soon = "1";
 
-bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept
-{
-    auto const lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-    return std::ranges::equal(a, b, {}, lower, lower);
-}
-
-std::string_view trim(std::string_view text) noexcept
-{
-    auto const first = text.find_first_not_of(" \t");
-    if (first == std::string_view::npos)
-        return {};
-    return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
 bool is_json(std::optional<std::string_view> content_type) noexcept
 {
-    return content_type && equal_ignoring_case(trim(content_type->substr(0, content_type->find(';'))), json_type);
+    return content_type
+        && http::equals_ignoring_case(http::trimmed(content_type->substr(0, content_type->find(';'))), json_type);
 }
 
 std::string refuse_key(std::string_view id)
@@ -78,9 +66,9 @@ bool accepts(std::optional<std::string_view> accept, std::string_view type) noex
     for (auto rest = *accept; !rest.empty();) {
         auto const comma = std::min(rest.find(','), rest.size());
         auto range = rest.substr(0, comma);
-        range = trim(range.substr(0, range.find(';')));
-        if (range == "*/*" || equal_ignoring_case(range, type)
-            || (range.ends_with("/*") && equal_ignoring_case(range.substr(0, range.size() - 2), family)))
+        range = http::trimmed(range.substr(0, range.find(';')));
+        if (range == "*/*" || http::equals_ignoring_case(range, type)
+            || (range.ends_with("/*") && http::equals_ignoring_case(range.substr(0, range.size() - 2), family)))
             return true;
         rest.remove_prefix(std::min(comma + 1, rest.size()));
     }

@@ -1,6 +1,7 @@
 // A request made of values, for tests of what only looks at requests.
 #pragma once
 
+#include "http/field_text.hpp"
 #include "http/request_reader.hpp"
 
 #include <string>

@@ -1,0 +1,39 @@
+#include "http/field_text.hpp"
+
+#include <gtest/gtest.h>
+
+namespace belay::http {
+
+TEST(FieldText, IsComparedWithoutRegardToCase)
+{
+    EXPECT_TRUE(equals_ignoring_case("Last-Event-ID", "last-event-id"));
+    EXPECT_TRUE(equals_ignoring_case("", ""));
+    EXPECT_FALSE(equals_ignoring_case("host", "hosts"));
+    EXPECT_FALSE(equals_ignoring_case("@[", "`{")) << "letters only";
+}
+
+TEST(FieldText, IsTrimmed)
+{
+    EXPECT_EQ(trimmed(" \ta b\t "), "a b");
+    EXPECT_EQ(trimmed("a"), "a");
+    EXPECT_EQ(trimmed(" \t"), "");
+    EXPECT_EQ(trimmed(""), "");
+}
+
+TEST(FieldText, IsOneLine)
+{
+    EXPECT_TRUE(is_one_line("a\tb"));
+    EXPECT_TRUE(is_one_line(""));
+    for (char const c : {'\r', '\n', '\0'})
+        EXPECT_FALSE(is_one_line(std::string("a") + c + "b"));
+}
+
+TEST(FieldText, HasNumbers)
+{
+    std::string out = "n=";
+    append_number(out, 0);
+    append_number(out, ~std::size_t(0));
+    EXPECT_EQ(out, "n=018446744073709551615");
+}
+
+}
