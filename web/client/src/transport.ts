@@ -6,7 +6,6 @@ import {
   isJSONRPCRequest,
   isJSONRPCResponse,
   StreamableHTTPClientTransport,
-  UnauthorizedError,
   type InitializeResult,
   type JSONRPCMessage,
   type JSONRPCNotification,
@@ -18,13 +17,14 @@ import {
   type Transport,
   type TransportSendOptions,
 } from '@modelcontextprotocol/client';
-import { Alarm, Backoff } from './backoff.js';
+import { Alarm } from './backoff.js';
 import type { TrackedCall } from './call.js';
 import { Position } from './position.js';
 import type { StoredSession } from './state.js';
-import { CallError, type CallProgress, type WireEvent } from './types.js';
-import { soon } from './turn.js';
-import { Connection, TAG_HEADER, Wire, type Answer } from './wire.js';
+import { CallError, type CallProgress } from './types.js';
+import { Saves } from './saves.js';
+import { isBusy, STANDALONE, Streams, type Stream, type StreamsHost, type StreamsOptions } from './streams.js';
+import { Connection, Wire, type Answer } from './wire.js';
 
 /** What the server may do for a call beyond the specification: run it once, however often it is sent. */
 export const IDEMPOTENCY_KEY = 'belay/idempotencyKey';
@@ -33,45 +33,23 @@ const IDEMPOTENCY_FEATURE = 'belay/idempotency';
 /** Requests that may be sent again when nobody knows whether they arrived. */
 const REPEATABLE = /^(ping|completion\/complete|logging\/setLevel|(tools|prompts|resources|resources\/templates)\/list|resources\/(read|subscribe|unsubscribe)|prompts\/get)$/;
 
-export interface TransportOptions {
+export interface TransportOptions extends StreamsOptions {
   readonly url: URL;
   /** To go on with; undefined: a new one is begun. */
   readonly session: StoredSession | undefined;
   readonly standalone: () => Position;
   readonly inner: StreamableHTTPClientTransportOptions;
-  readonly backoff: Backoff;
-  readonly silenceTimeout: number;
   /** Begins the ids of this page load. */
   readonly idPrefix: string;
 }
 
 /** Whom the transport tells. */
-export interface TransportHost {
+export interface TransportHost extends StreamsHost {
   /** The tracked call of a request that the official client makes by itself. */
   adopt(request: JSONRPCRequest): TrackedCall;
   begun(session: StoredSession): void;
   saveStandalone(): void;
-  /** The server does not know the session (any more). */
-  gone(): void;
-  unauthorized(): void;
-  /** Nobody answers; when the next try is due. */
-  troubled(retryAt: number): void;
-  /** The server answers again. */
-  healthy(): void;
-  recovered(count: number): void;
   notified(notification: JSONRPCNotification, call: TrackedCall | undefined): void;
-  wire(event: WireEvent): void;
-}
-
-/** A stream, as long as anybody waits for something on it. */
-interface Stream {
-  readonly name: string;
-  readonly position: () => Position;
-  readonly call?: TrackedCall;
-  readonly save: () => void;
-  readonly alarm: Alarm;
-  /** What comes next was missed: the page was away, or its connection broke. */
-  wasAway: boolean;
 }
 
 interface Exchange extends Stream {
@@ -82,7 +60,6 @@ interface Exchange extends Stream {
   readonly isRepeatable: boolean;
   /** What it is read from, or was last. */
   connection: Connection | undefined;
-  isSettled: boolean;
   isCancelled: boolean;
 }
 
@@ -113,17 +90,12 @@ export class ResumableTransport implements Transport {
   readonly hasPerRequestStream = true;
 
   readonly #inner: StreamableHTTPClientTransport;
-  readonly #wire: Wire;
+  readonly #streams: Streams;
   readonly #exchanges = new Map<string, Exchange>();
   readonly #origins = new Map<RequestId, Exchange>();
   /** The server's questions that are not answered, and the events that asked them. */
   readonly #questions = new Map<RequestId, { stream: Stream | undefined; events: string[] }>();
-  readonly #alarms = new Set<Alarm>();
-  readonly #troubled = new Set<object>();
-  readonly #replaying = new Set<Connection>();
-  readonly #unsaved = new Set<Stream>();
-  #isSaving = false;
-  #recovered = 0;
+  readonly #saves = new Saves();
   #lastId = 0;
   #initialize: InitializeResult | undefined;
   #standaloneStream: Stream | undefined;
@@ -139,11 +111,11 @@ export class ResumableTransport implements Transport {
     private readonly host: TransportHost,
   ) {
     const { inner, url, session } = options;
-    this.#wire = new Wire(url, inner.fetch ?? ((input, init) => fetch(input, init)));
+    const wire = new Wire(url, inner.fetch ?? ((input, init) => fetch(input, init)));
     this.#initialize = session?.initialize;
     this.#inner = new StreamableHTTPClientTransport(url, {
       ...inner,
-      fetch: this.#wire.fetch,
+      fetch: wire.fetch,
       sessionId: session?.id,
       protocolVersion: session?.initialize.protocolVersion,
       // Coming back is done here, with the cursor of the stream rather than of the connection.
@@ -155,6 +127,9 @@ export class ResumableTransport implements Transport {
       },
     });
     this.#inner.onmessage = message => this.#receive(message);
+    this.#streams = new Streams(options, host, this.#inner, wire, (stream, id, connection) =>
+      this.#arrived(stream, id, connection),
+    );
   }
 
   /** Undefined until the handshake is done: the official client skips it for a transport that has an id. */
@@ -171,8 +146,8 @@ export class ResumableTransport implements Transport {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    for (const alarm of this.#alarms) alarm.ring();
-    this.#saveAll();
+    this.#streams.close();
+    this.#saves.flush();
     await this.#inner.close();
     this.onclose?.();
   }
@@ -184,14 +159,14 @@ export class ResumableTransport implements Transport {
   }
 
   retryNow(): void {
-    this.#wire.plug();
-    for (const alarm of this.#alarms) alarm.ring();
+    this.#streams.connections.plug();
+    this.#streams.wake();
   }
   drop(): void {
-    this.#wire.drop();
+    this.#streams.connections.drop();
   }
   unplug(ms: number): void {
-    this.#wire.unplug(ms);
+    this.#streams.connections.unplug(ms);
   }
 
   // --- out
@@ -229,6 +204,7 @@ export class ResumableTransport implements Transport {
         this.host.begun({ id, serverUrl: this.options.url.href, initialize: this.#initialize });
     }
     this.#isReady = true;
+    this.#streams.ready();
     this.#becomeReady();
     if (id) this.#openStandalone(this.options.session !== undefined);
     else this.host.healthy();
@@ -309,8 +285,9 @@ export class ResumableTransport implements Transport {
       save: () => call?.save(),
       alarm: new Alarm(),
       wasAway: false,
-      connection: undefined,
+      attempt: 0,
       isSettled: false,
+      connection: undefined,
       isCancelled: false,
     };
     this.#exchanges.set(exchange.name, exchange);
@@ -322,7 +299,7 @@ export class ResumableTransport implements Transport {
 
   async #run(exchange: Exchange): Promise<void> {
     let wasSent = exchange.call?.recovered ?? false;
-    for (let attempt = 0; !exchange.isSettled && !this.#isClosed; ) {
+    while (!exchange.isSettled && !this.#isClosed) {
       const cursor = exchange.position().received;
       if (cursor === undefined && wasSent && !exchange.isRepeatable) return this.#lose(exchange, UNKNOWN_OUTCOME);
       if (cursor === undefined && exchange.isCancelled) return this.#settleCancelled(exchange);
@@ -331,133 +308,27 @@ export class ResumableTransport implements Transport {
       wasSent = true;
       const answer =
         cursor === undefined
-          ? await this.#post(exchange.message, connection, exchange)
-          : await this.#open(exchange, connection);
+          ? await this.#streams.post(exchange.message, connection, exchange)
+          : await this.#streams.open(exchange, connection);
       if (exchange.isSettled || this.#isClosed) return;
-      if (!answer) {
-        await this.#rest(exchange, attempt++);
-        continue;
+      if (cursor === undefined && answer?.kind === 'refused') {
+        if (isBusy(answer.status)) wasSent = false; // what is refused has not run
+        else if (answer.status >= 500 && !exchange.isRepeatable) return this.#fail(exchange, answer);
       }
-      switch (answer.kind) {
-        case 'events': {
-          attempt = 0;
-          this.#well(exchange);
-          const isClean = await connection.ended;
-          if (exchange.isSettled || this.#isClosed) return;
-          if (!isClean) exchange.wasAway = true;
-          await this.#pause(exchange, connection.retry ?? this.options.backoff.delay(0), !isClean);
+      switch (await this.#streams.attend(exchange, connection, answer)) {
+        case 'again':
           break;
-        }
-        case 'json':
+        case 'over':
+          return;
+        case 'none':
+          if (cursor !== undefined && answer?.kind === 'empty') return this.#lose(exchange, ANSWER_TAKEN);
           return this.#lose(exchange, 'The server sent no answer to this request.');
-        case 'empty':
-          return this.#lose(exchange, cursor === undefined ? 'The server sent no answer to this request.' : ANSWER_TAKEN);
         case 'refused':
-          if (answer.status === 404 && this.#inner.sessionId) return this.host.gone();
-          if (answer.status === 401) return this.host.unauthorized();
-          if (answer.status === 429 || answer.status === 503 || answer.status === 409) {
-            if (cursor === undefined) wasSent = false; // what is refused has not run
-            await this.#pause(exchange, answer.retryAfter ?? this.options.backoff.delay(attempt++), false);
-          } else if (answer.status >= 500 && (cursor !== undefined || exchange.isRepeatable)) {
-            await this.#rest(exchange, attempt++);
-          } else if (cursor !== undefined) {
-            return this.#lose(exchange, `The server no longer keeps this call: ${answer.message}`);
-          } else {
-            return this.#fail(exchange, answer);
-          }
+          if (answer?.kind !== 'refused') return;
+          if (cursor === undefined) return this.#fail(exchange, answer);
+          return this.#lose(exchange, `The server no longer keeps this call: ${answer.message}`);
       }
     }
-  }
-
-  /** Sends a message; undefined: nobody answered. */
-  #post(message: JSONRPCMessage, connection: Connection, stream: Stream | undefined): Promise<Answer | undefined> {
-    this.host.wire({ at: Date.now(), kind: 'sent', stream: stream?.name, message });
-    return this.#over(connection, stream, (tag, onresumptiontoken) =>
-      this.#inner.send(message, { headers: { [TAG_HEADER]: tag }, onresumptiontoken }),
-    );
-  }
-
-  /** Reads a stream on; undefined: nobody answered. */
-  #open(stream: Stream, connection: Connection): Promise<Answer | undefined> {
-    return this.#over(connection, stream, (tag, onresumptiontoken) => this.#inner.resumeStream(tag, { onresumptiontoken }));
-  }
-
-  async #over(
-    connection: Connection,
-    stream: Stream | undefined,
-    ask: (tag: string, onresumptiontoken: (id: string) => void) => Promise<void>,
-  ): Promise<Answer | undefined> {
-    const tag = this.#wire.expect(connection);
-    this.#listen(connection, stream);
-    try {
-      await ask(tag, id => stream && this.#arrived(stream, id, connection));
-    } catch (error) {
-      if (error instanceof UnauthorizedError) return { kind: 'refused', status: 401, message: error.message };
-      // A JSON answer that broke off is no answer.
-      return connection.answer?.kind === 'refused' ? connection.answer : undefined;
-    } finally {
-      this.#wire.forget(tag);
-    }
-    return connection.answer;
-  }
-
-  #listen(connection: Connection, stream: Stream | undefined): void {
-    const { silenceTimeout } = this.options;
-    let watchdog: ReturnType<typeof setTimeout> | undefined;
-    const watch = (): void => {
-      clearTimeout(watchdog);
-      if (silenceTimeout <= 0 || !stream || (stream.name !== STANDALONE && !stream.position().received)) return;
-      watchdog = setTimeout(() => connection.abort.abort(new TypeError('The connection was silent.')), silenceTimeout);
-    };
-    connection.onopened = () => {
-      const detail = connection.cursor === undefined ? undefined : `after ${connection.cursor}`;
-      this.host.wire({ at: Date.now(), kind: 'opened', stream: stream?.name, detail });
-      watch();
-    };
-    connection.onbytes = () => {
-      watch();
-      if (connection.isReplaying && stream?.wasAway) this.#replaying.add(connection);
-    };
-    connection.oncaughtup = () => {
-      if (stream) stream.wasAway = false;
-      this.#replaying.delete(connection);
-      this.#tellRecovered();
-    };
-    void connection.ended.then(isClean => {
-      clearTimeout(watchdog);
-      this.host.wire({ at: Date.now(), kind: 'ended', stream: stream?.name, detail: isClean ? 'by the server' : 'broken' });
-    });
-  }
-
-  #tellRecovered(): void {
-    if (this.#replaying.size > 0 || this.#recovered === 0) return;
-    const count = this.#recovered;
-    this.#recovered = 0;
-    this.host.recovered(count);
-  }
-
-  // --- waiting
-
-  /** After nobody answered. */
-  async #rest(stream: Stream, attempt: number): Promise<void> {
-    stream.wasAway = true;
-    await this.#pause(stream, this.options.backoff.delay(attempt), true);
-  }
-
-  async #pause(stream: { alarm: Alarm }, ms: number, isTrouble: boolean): Promise<void> {
-    const wait = Math.max(ms, this.#wire.unpluggedFor);
-    if (isTrouble) {
-      this.#troubled.add(stream);
-      this.host.troubled(Date.now() + wait);
-    }
-    this.#alarms.add(stream.alarm);
-    await stream.alarm.wait(wait);
-    this.#alarms.delete(stream.alarm);
-  }
-
-  #well(stream: object): void {
-    this.#troubled.delete(stream);
-    if (this.#troubled.size === 0 && this.#isReady) this.host.healthy();
   }
 
   // --- the stream of what belongs to no request
@@ -469,45 +340,28 @@ export class ResumableTransport implements Transport {
       save: () => this.host.saveStandalone(),
       alarm: new Alarm(),
       wasAway,
+      attempt: 0,
+      isSettled: false,
     };
     void this.#follow(this.#standaloneStream);
   }
 
   async #follow(stream: Stream): Promise<void> {
-    for (let attempt = 0; !this.#isClosed; ) {
+    while (!this.#isClosed) {
       const connection = new Connection(stream.position().received);
-      const answer = await this.#open(stream, connection);
+      const answer = await this.#streams.open(stream, connection);
       if (this.#isClosed) return;
-      if (!answer) {
-        await this.#rest(stream, attempt++);
-        continue;
-      }
-      if (answer.kind === 'events') {
-        attempt = 0;
-        this.#well(stream);
-        const isClean = await connection.ended;
-        if (this.#isClosed) return;
-        if (!isClean) stream.wasAway = true;
-        await this.#pause(stream, connection.retry ?? this.options.backoff.delay(0), !isClean);
-      } else if (answer.kind === 'refused' && answer.status === 404) {
-        return this.host.gone();
-      } else if (answer.kind === 'refused' && answer.status === 401) {
-        return this.host.unauthorized();
-      } else if (answer.kind === 'refused' && [409, 429, 503].includes(answer.status)) {
-        await this.#pause(stream, answer.retryAfter ?? this.options.backoff.delay(attempt++), false);
-      } else if (answer.kind === 'refused' && answer.status >= 500) {
-        await this.#rest(stream, attempt++);
-      } else {
-        // The server has no such stream. Whether it knows the session is still to be seen.
-        return this.#ping();
-      }
+      const next = await this.#streams.attend(stream, connection, answer);
+      if (next === 'over') return;
+      // The server has no such stream. Whether it knows the session is still to be seen.
+      if (next !== 'again') return this.#ping();
     }
   }
 
   async #ping(): Promise<void> {
     try {
       await this.#deliver({ jsonrpc: '2.0', id: this.nextId(), method: 'ping' });
-      this.#well(this.#standaloneStream!);
+      this.#streams.well(this.#standaloneStream!);
     } catch {
       // told already
     }
@@ -519,15 +373,15 @@ export class ResumableTransport implements Transport {
   async #deliver(message: JSONRPCMessage): Promise<void> {
     const waiting = { alarm: new Alarm() };
     for (let attempt = 0; !this.#isClosed; ) {
-      const answer = await this.#post(message, new Connection(undefined), undefined);
-      if (answer && answer.kind !== 'refused') return this.#well(waiting);
+      const answer = await this.#streams.post(message, new Connection(undefined), undefined);
+      if (answer && answer.kind !== 'refused') return this.#streams.well(waiting);
       if (this.#isClosed) break;
       if (!answer || (answer.status >= 500 && answer.status !== 503)) {
-        await this.#pause(waiting, this.options.backoff.delay(attempt++), true);
+        await this.#streams.pause(waiting, this.options.backoff.delay(attempt++), true);
       } else if (answer.status === 429 || answer.status === 503) {
-        await this.#pause(waiting, answer.retryAfter ?? this.options.backoff.delay(attempt++), !this.#isReady);
+        await this.#streams.pause(waiting, answer.retryAfter ?? this.options.backoff.delay(attempt++), !this.#isReady);
       } else {
-        this.#well(waiting);
+        this.#streams.well(waiting);
         if (answer.status === 404 && this.#inner.sessionId) this.host.gone();
         if (answer.status === 401) this.host.unauthorized();
         throw new RefusedError(answer.status, answer.message, answer.code, answer.data);
@@ -551,7 +405,7 @@ export class ResumableTransport implements Transport {
     if (!question) return;
     this.#questions.delete(id);
     for (const event of question.events) question.stream?.position().done(event);
-    if (question.stream) this.#save(question.stream);
+    if (question.stream) this.#saves.save(question.stream);
   }
 
   /** The call that asked, for whoever answers. */
@@ -583,28 +437,8 @@ export class ResumableTransport implements Transport {
       if (event.isTaken) return;
       // An event without a message. It says where the stream is.
       if (stream.position().arrive(id)) stream.position().done(id);
-      this.#save(stream);
+      this.#saves.save(stream);
     });
-  }
-
-  /**
-   * At once; then once for all the events that come together with it. A page that ends before that has neither them nor
-   * their ids in its storage, and gets them again.
-   */
-  #save(stream: Stream): void {
-    if (this.#isSaving) {
-      this.#unsaved.add(stream);
-      return;
-    }
-    this.#isSaving = true;
-    soon(() => this.#saveAll());
-    stream.save();
-  }
-  #saveAll(): void {
-    this.#isSaving = false;
-    const streams = [...this.#unsaved];
-    this.#unsaved.clear();
-    for (const stream of streams) stream.save();
   }
 
   #receive(message: JSONRPCMessage): void {
@@ -622,11 +456,11 @@ export class ResumableTransport implements Transport {
       replayed: isReplayed || undefined,
       message,
     });
-    if (event && !event.stream.position().arrive(event.id)) return this.#save(event.stream);
+    if (event && !event.stream.position().arrive(event.id)) return this.#saves.save(event.stream);
     const isDone = this.#dispatch(message, stream, event?.id, isReplayed && (stream?.wasAway ?? false));
     if (!event) return;
     if (isDone) event.stream.position().done(event.id);
-    this.#save(event.stream);
+    this.#saves.save(event.stream);
   }
 
   #streamOf(message: JSONRPCMessage): Stream | undefined {
@@ -655,7 +489,7 @@ export class ResumableTransport implements Transport {
     }
     if (!isJSONRPCNotification(message)) return true;
     // Progress is a state, not a message: of what was missed of it, the last one says it all.
-    if (wasMissed && message.method !== 'notifications/progress') ++this.#recovered;
+    if (wasMissed && message.method !== 'notifications/progress') this.#streams.missed();
     this.#notify(message, stream, wasMissed);
     return true;
   }
@@ -693,7 +527,7 @@ export class ResumableTransport implements Transport {
     exchange.isSettled = true;
     this.#exchanges.delete(exchange.name);
     exchange.alarm.ring();
-    this.#well(exchange);
+    this.#streams.well(exchange);
     exchange.call?.answered(response);
     if (exchange.origin === undefined) return;
     this.#origins.delete(exchange.origin);
@@ -721,7 +555,6 @@ export class ResumableTransport implements Transport {
   }
 }
 
-const STANDALONE = 'standalone';
 const CANCEL_GRACE = 2000;
 const UNKNOWN_OUTCOME =
   'The connection broke before the server took the call, and it cannot be asked again: whether the tool ran is not known.';
