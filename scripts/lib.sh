@@ -33,10 +33,13 @@ configure() {
     fi
 }
 
+# A prefix for what computes, so that it gives way to tests that run beside it.
+give_way=()
+
 # build PRESET [targets…]
 build() {
     local preset=$1
     shift
     configure "$preset"
-    (cd "$root" && cmake --build --preset "$preset" -j "$jobs" ${1:+--target "$@"})
+    (cd "$root" && ${give_way[@]+"${give_way[@]}"} cmake --build --preset "$preset" -j "$jobs" ${1:+--target "$@"})
 }
