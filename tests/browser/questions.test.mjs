@@ -183,6 +183,25 @@ async function url(world) {
     assert.equal(world.context.pages().length, 1, 'no page was opened');
 }
 
+/** A question that belongs to no call: the server asks before a resource is subscribed to. */
+async function subscribing({ open }) {
+    const tab = await open();
+    await tab.button('Resources').click();
+    await tab.page.getByText('Resource 1', { exact: true }).first().click();
+    await tab.button('Subscribe').click();
+    const answer = tab.page.getByLabel('Answer', { exact: true });
+    await answer.waitFor();
+    assert.ok(await tab.button('Subscribing…').isDisabled(), 'it is asked for once');
+    assert.match(await tab.page.getByRole('main').innerText(), /A subscription to test:\/\/static\/resource\/1 has begun/);
+    await answer.fill('so be it');
+    await tab.button('Send').click();
+    await tab.button('Unsubscribe').waitFor();
+    assert.equal(await answer.count(), 0);
+    await tab.button('Unsubscribe').click();
+    await tab.button('Subscribe').waitFor();
+    assert.equal(tab.requests.filter(({ message }) => message?.method === 'resources/subscribe').length, 1);
+}
+
 const both = (name, options, body) => Object.entries({ sampleLLM: 'AS-52', elicitInputs: 'AS-53' }).map(
     ([tool, scenario]) => [`${name}: ${tool} (${scenario})`, options, (world) => body(world, tool)]);
 
@@ -196,4 +215,5 @@ scenarios('questions', [
     ['declined', {}, declined],
     ['checked before it is sent', {}, validated],
     ['a page to open', {}, url],
+    ['asked by no call', {}, subscribing],
 ]);

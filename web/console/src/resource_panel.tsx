@@ -76,8 +76,10 @@ function Reader({ uri, subscriptions }: { uri: string; subscriptions: Subscripti
   const { client, status } = useMcpClient();
   const [result, setResult] = useState<ReadResourceResult>();
   const [error, setError] = useState<string>();
+  const [refusal, setRefusal] = useState<string>();
   const connected = status.state === 'connected';
   const isSubscribed = subscriptions.uris.has(uri);
+  const isPending = subscriptions.pending.has(uri);
   const isUpdated = subscriptions.updated.has(uri);
   const canSubscribe = client.client.getServerCapabilities()?.resources?.subscribe === true;
   const { markRead } = subscriptions;
@@ -107,15 +109,19 @@ function Reader({ uri, subscriptions }: { uri: string; subscriptions: Subscripti
             type="button"
             className="button small"
             aria-pressed={isSubscribed}
-            disabled={!connected}
-            onClick={() => void subscriptions.toggle(uri).catch(reason => setError(messageOf(reason)))}
+            disabled={!connected || isPending}
+            onClick={() => {
+              setRefusal(undefined);
+              subscriptions.toggle(uri).catch(reason => setRefusal(messageOf(reason)));
+            }}
           >
             <BellIcon />
-            {isSubscribed ? 'Unsubscribe' : 'Subscribe'}
+            {isSubscribed ? 'Unsubscribe' : isPending ? 'Subscribing…' : 'Subscribe'}
           </button>
         )}
         {isUpdated && <span className="mark">updated since it was read</span>}
       </div>
+      {refusal && <p className="result-note bad">The subscription was not changed: {refusal}</p>}
       {error && <p className="result-note bad">It could not be read: {error}</p>}
       {result?.contents.map((contents, index) => (
         <ResourceBody key={index} contents={contents} />

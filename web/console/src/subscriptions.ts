@@ -3,8 +3,13 @@ import { useMcpClient } from 'belay-react';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { load, save } from './storage';
 
+/** A server may ask a person before it says yes. */
+const timeout = 15 * 60_000;
+
 export interface Subscriptions {
   readonly uris: ReadonlySet<string>;
+  /** Those that the server has not answered for yet. */
+  readonly pending: ReadonlySet<string>;
   /** Those that changed since they were read. */
   readonly updated: ReadonlySet<string>;
   toggle(uri: string): Promise<void>;
@@ -14,6 +19,7 @@ export interface Subscriptions {
 export function useSubscriptions(): Subscriptions {
   const { client, status } = useMcpClient();
   const [uris, setUris] = useState<ReadonlySet<string>>(() => new Set(load<string[]>('subscriptions')));
+  const [pending, setPending] = useState<ReadonlySet<string>>(new Set());
   const [updated, setUpdated] = useState<ReadonlySet<string>>(() => new Set(load<string[]>('updated')));
   useEffect(() => save('subscriptions', [...uris]), [uris]);
   useEffect(() => save('updated', [...updated]), [updated]);
@@ -36,24 +42,32 @@ export function useSubscriptions(): Subscriptions {
   useEffect(() => {
     if (!isFresh) return;
     for (const uri of latest.current) {
-      client.client.subscribeResource({ uri }).catch(() => setUris(old => without(old, uri)));
+      client.client.subscribeResource({ uri }, { timeout }).catch(() => setUris(old => without(old, uri)));
     }
   }, [client, isFresh, sessionId]);
 
   const toggle = useCallback(
     async (uri: string) => {
-      if (latest.current.has(uri)) {
-        await client.client.unsubscribeResource({ uri });
-        setUris(old => without(old, uri));
-      } else {
-        await client.client.subscribeResource({ uri });
-        setUris(old => new Set([...old, uri]));
+      setPending(old => new Set([...old, uri]));
+      try {
+        if (latest.current.has(uri)) {
+          await client.client.unsubscribeResource({ uri });
+          setUris(old => without(old, uri));
+        } else {
+          await client.client.subscribeResource({ uri }, { timeout });
+          setUris(old => new Set([...old, uri]));
+        }
+      } finally {
+        setPending(old => without(old, uri));
       }
     },
     [client],
   );
   const markRead = useCallback((uri: string) => setUpdated(old => (old.has(uri) ? without(old, uri) : old)), []);
-  return useMemo(() => ({ uris, updated, toggle, markRead }), [uris, updated, toggle, markRead]);
+  return useMemo(
+    () => ({ uris, pending, updated, toggle, markRead }),
+    [uris, pending, updated, toggle, markRead],
+  );
 }
 
 function without(set: ReadonlySet<string>, uri: string): ReadonlySet<string> {
