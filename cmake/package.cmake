@@ -78,8 +78,10 @@ configure_file(packaging/belay.pc.in packaging/belay.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/packaging/belay.pc
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 
-# The rule for g++ 12 and what checks it.
-install(FILES docs/gcc12.md LICENSE DESTINATION ${development_docdir} COMPONENT development)
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${development_docdir} COMPONENT development)
+install(DIRECTORY docs DESTINATION ${development_docdir} COMPONENT development
+  FILES_MATCHING PATTERN *.md PATTERN *.png)
+# What checks the rule for g++ 12.
 install(DIRECTORY examples DESTINATION ${development_docdir} USE_SOURCE_PERMISSIONS COMPONENT development)
 install(PROGRAMS tools/await_lint.sh DESTINATION ${CMAKE_INSTALL_DATADIR}/belay COMPONENT development)
 install(FILES tools/await-lint.query DESTINATION ${CMAKE_INSTALL_DATADIR}/belay COMPONENT development)

@@ -21,7 +21,7 @@ def roff(text):
 
 usage = said("--help")
 name, purpose = usage.splitlines()[0].split(": ", 1)
-version = said("--version").split()[1]
+version = said("--version").split()[1].rstrip(",")
 commands = re.findall(r"^  (belay \S.*?)(?:  +(.*))?$", usage, re.M)
 
 head, _, rest = said("serve", "--help").partition("\nUsage:")

@@ -52,7 +52,7 @@ for file in "${files[@]}"; do
     # A template is matched once per instantiation.
     found=$( (grep -E 'note: "?AWAIT-LINT' "$out" || true) | sort -u | wc -l)
     if [ "$found" -gt 0 ]; then
-        grep -A2 -E 'note: "?AWAIT-LINT' "$out"
+        grep -E 'note: "?AWAIT-LINT' "$out" | sort -u
         findings=$((findings + found))
     fi
 done

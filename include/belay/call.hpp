@@ -157,10 +157,28 @@ namespace detail {
 
 [[noreturn]] void throw_bad_answer(decode_error const& error);
 
+/// Whether clients can show it: no structs, lists or maps in it. (Lists of enums are forms too, from 2025-11-25 on.)
+template<class T>
+consteval bool is_form()
+{
+    if constexpr (structure<T>)
+        return detail::each(tag<members_of<T>>(), []<class D>(tag<D>) {
+            using member = typename without_optional<member_type<T, D>>::type;
+            if constexpr (is_vector<member>)
+                return named_enum<typename member::value_type>;
+            else
+                return std::is_same_v<member, bool> || integer<member> || real<member>
+                    || std::is_same_v<member, std::string> || named_enum<member>;
+        });
+    return false;
+}
+
 // g++ 12: a free coroutine with what it needs in its parameters.
 template<class T>
 task<answer<T>> ask_typed(call& on, std::string key, std::string text)
 {
+    static_assert(
+        is_form<T>(), "a form is a flat described struct: strings, numbers, booleans, enums, and optionals of them");
     json::object schema = schema_of<T>();
     answer<json::object> got = co_await on.ask(std::move(key), std::move(text), std::move(schema));
     std::optional<T> values;

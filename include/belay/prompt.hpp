@@ -52,7 +52,7 @@ struct prompt_definition {
 
 }
 
-/// A prompt that is being registered. Clients see it when this goes out of scope.
+/// A prompt that is being registered. Clients see it when this is destroyed.
 class prompt_entry {
 public:
     prompt_entry(std::shared_ptr<detail::server_core> core, std::shared_ptr<detail::prompt_definition> definition);

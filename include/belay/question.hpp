@@ -13,9 +13,10 @@
 
 namespace belay {
 
-/// What became of a question. Holds the values if the person accepted.
+/// What became of a question.
 enum class action { accepted, declined, cancelled };
 
+/// Holds the values if the person accepted.
 template<class T>
 class answer {
 public:
@@ -31,8 +32,8 @@ private:
     std::optional<T> values_;
 };
 
-/// Thrown where the client answered with an error: a person refused, or the client cannot. If a tool lets it pass, the
-/// text becomes its `isError` result.
+/// Thrown where the client answered with an error, with what does not fit the question, or not in time. If a tool lets
+/// it pass, the text becomes its `isError` result.
 class client_error : public std::runtime_error {
 public:
     client_error(int code, std::string const& text) : std::runtime_error(text), code_(code) {}

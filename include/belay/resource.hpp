@@ -99,6 +99,13 @@ task<Out> run_and_convert(Out (*convert)(R), F function, call& on, Args... args)
 
 template<class Out, class F>
 struct handler_shape : handler_shape<Out, decltype(&F::operator())> {};
+template<class Out, class R, class... Args>
+struct handler_shape<Out, R (*)(Args...)> {
+    static_assert(
+        is_unknown<R>, "a resource or a prompt is R f(), R f(Args), task<R> f(call&) or task<R> f(call&, Args)");
+    using result_type = R;
+    static handler<Out> make(auto const&, Out (*)(R)) { return {}; }
+};
 template<class Out, class R>
 struct handler_shape<Out, R (*)()> {
     using result_type = R;
@@ -167,6 +174,14 @@ struct handler_shape<Out, task<R> (*)(call&, Args)> {
 };
 template<class Out, class C, class R, class... Args>
 struct handler_shape<Out, R (C::*)(Args...) const> : handler_shape<Out, R (*)(Args...)> {};
+template<class Out, class C, class R, class... Args>
+struct handler_shape<Out, R (C::*)(Args...) const noexcept> : handler_shape<Out, R (*)(Args...)> {};
+template<class Out, class R, class... Args>
+struct handler_shape<Out, R (*)(Args...) noexcept> : handler_shape<Out, R (*)(Args...)> {};
+template<class Out, class C, class R, class... Args>
+struct handler_shape<Out, R (C::*)(Args...)> : handler_shape<Out, R (*)(Args...)> {
+    static_assert(is_unknown<C>, "requests run at the same time, so the function is const: no `mutable` lambda");
+};
 
 [[nodiscard]] resource_contents json_contents(json::value const& value);
 
@@ -203,7 +218,7 @@ class server_core;
 
 }
 
-/// A resource that is being registered. Clients see it when this goes out of scope.
+/// A resource that is being registered. Clients see it when this is destroyed.
 class resource_entry {
 public:
     resource_entry(std::shared_ptr<detail::server_core> core, std::shared_ptr<detail::resource_definition> definition);

@@ -127,8 +127,7 @@ struct decode_error {
 /// The JSON Schema of what `decode<T>` accepts and `encode` makes; an object schema for described structs.
 /// Two things are not in it: that null for an optional member means that it is absent, and the limits of
 /// integer types, except that unsigned ones begin at 0. Throws std::logic_error if a default is outside its
-/// range or is an enum value without a name. A struct that contains itself does not compile. Write it as
-/// text with json_text::append_json: Boost.JSON's serialiser writes 0.5 as 5E-1.
+/// range or is an enum value without a name. A struct that contains itself does not compile.
 template<class T>
 [[nodiscard]] json::object schema_of();
 
@@ -184,6 +183,19 @@ template<class T, class C, class A>
 inline constexpr bool is_map<std::map<std::string, T, C, A>> = true;
 template<class T>
 inline constexpr bool is_unknown = false;
+/// What an object in JSON can be made from.
+template<class T>
+concept object_like = structure<T> || is_map<T> || std::is_same_v<T, json::object>;
+
+template<class T>
+constexpr void no_json()
+{
+    static_assert(
+        is_unknown<T>,
+        "belay has no JSON for this type: a struct needs BOOST_DESCRIBE_STRUCT, an enum BOOST_DESCRIBE_ENUM; the top "
+        "of "
+        "belay/schema.hpp lists the others");
+}
 
 template<class T>
 struct without_optional {
@@ -392,7 +404,7 @@ void write_schema(json::object& out, field const* note)
                 out.emplace("required", std::move(required));
         }
     } else {
-        static_assert(is_unknown<T>, "belay has no JSON for this type; see the list at the top of belay/schema.hpp");
+        detail::no_json<T>();
     }
 }
 
@@ -498,7 +510,7 @@ bool read(json::value const& in, T& out, field const* note, decode_error& error)
         auto const* const object = detail::read_object(in, error);
         return object && detail::read_members(*object, out, error);
     } else {
-        static_assert(is_unknown<T>, "belay has no JSON for this type; see the list at the top of belay/schema.hpp");
+        detail::no_json<T>();
     }
 }
 
@@ -554,7 +566,7 @@ template<class T>
         });
         return json::value(std::move(object));
     } else {
-        static_assert(is_unknown<T>, "belay has no JSON for this type; see the list at the top of belay/schema.hpp");
+        detail::no_json<T>();
     }
 }
 

@@ -78,38 +78,50 @@ struct tool_definition {
 
 class server_core;
 
+template<class T>
+inline constexpr bool is_task = false;
+template<class T>
+inline constexpr bool is_task<task<T>> = true;
+
 template<class R>
 tool_result to_tool_result(R value)
 {
-    if constexpr (std::is_same_v<R, tool_result>) {
-        return value;
-    } else if constexpr (std::is_same_v<R, std::string>) {
-        tool_result made;
+    tool_result made;
+    if constexpr (std::is_same_v<R, tool_result>)
+        made = std::move(value);
+    else if constexpr (std::is_same_v<R, std::string>)
         made.text = std::move(value);
-        return made;
-    } else {
-        tool_result made;
+    else if constexpr (object_like<R>) // else: output_schema_of() says it
         made.structured = encode(value);
-        return made;
-    }
+    return made;
 }
 
 template<class R>
 std::optional<json::object> output_schema_of()
 {
-    if constexpr (std::is_same_v<R, tool_result> || std::is_same_v<R, std::string>)
-        return std::nullopt;
-    else
+    static_assert(
+        !is_task<R>, "a tool that is a coroutine takes belay::call& first: task<R> f(call&) or task<R> f(call&, Args)");
+    // Clients refuse a whole list of tools for one whose structured content is not an object.
+    static_assert(
+        is_task<R> || is_one_of<R, tool_result, std::string> || object_like<R>,
+        "a tool returns std::string, a described struct (BOOST_DESCRIBE_STRUCT), std::map, json::object or "
+        "belay::tool_result; put any other value into a struct");
+    if constexpr (object_like<R>)
         return schema_of<R>();
+    else
+        return std::nullopt;
 }
 
 template<class Args>
 json::object input_schema_of()
 {
-    if constexpr (std::is_same_v<Args, json::object>)
-        return json::object{{"type", "object"}};
-    else
+    static_assert(
+        object_like<Args>,
+        "a tool's arguments are a described struct (BOOST_DESCRIBE_STRUCT), std::map or json::object");
+    if constexpr (object_like<Args>)
         return schema_of<Args>();
+    else
+        return {};
 }
 
 template<class Args>
@@ -117,8 +129,10 @@ std::expected<Args, decode_error> read_arguments(json::object const& in)
 {
     if constexpr (std::is_same_v<Args, json::object>)
         return in;
-    else
+    else if constexpr (object_like<Args>)
         return decode<Args>(in);
+    else
+        return std::unexpected(decode_error{}); // input_schema_of() says it
 }
 
 // g++ 12: the arguments live in the coroutine's own parameter, not in a temporary of an awaiting expression.
@@ -159,6 +173,14 @@ BOOST_DESCRIBE_STRUCT(no_arguments, (), ())
 template<class F>
 struct tool_shape : tool_shape<decltype(&F::operator())> {};
 
+template<class R, class... Args>
+struct tool_shape<R (*)(Args...)> {
+    static_assert(
+        is_unknown<R>,
+        "a tool is R f(), R f(Args), task<R> f(call&), task<R> f(call&, Args), R f(blocking_call&) or "
+        "R f(blocking_call&, Args)");
+    static void fill(tool_definition&, auto const&) {}
+};
 template<class R, class Args>
 struct tool_shape<R (*)(Args)> {
     static void fill(tool_definition& into, auto function)
@@ -237,11 +259,19 @@ struct tool_shape<task<R> (*)(call&)> {
 };
 template<class C, class R, class... Args>
 struct tool_shape<R (C::*)(Args...) const> : tool_shape<R (*)(Args...)> {};
+template<class C, class R, class... Args>
+struct tool_shape<R (C::*)(Args...) const noexcept> : tool_shape<R (*)(Args...)> {};
+template<class R, class... Args>
+struct tool_shape<R (*)(Args...) noexcept> : tool_shape<R (*)(Args...)> {};
+template<class C, class R, class... Args>
+struct tool_shape<R (C::*)(Args...)> : tool_shape<R (*)(Args...)> {
+    static_assert(is_unknown<C>, "calls run at the same time, so a tool's function is const: no `mutable` lambda");
+};
 
 }
 
-/// A tool that is being registered, to say more about it. Clients see it when this goes out of scope, which is the end
-/// of the statement as a rule.
+/// A tool that is being registered, to say more about it. Clients see it when this is destroyed: at the end of the
+/// statement, unless it is kept. A server does not start while one is.
 class tool_entry {
 public:
     tool_entry(std::shared_ptr<detail::server_core> core, std::shared_ptr<detail::tool_definition> definition);

@@ -1,5 +1,5 @@
 // For tests of your own server: drive it in memory, with a clock that the test owns, or call one tool's function
-// without a server. No sockets, no threads, no waiting.
+// without a server. No sockets and no waiting; only blocking tools have a thread, and take the time that they take.
 //
 //     belay::testing::client client(server);             // initialized, as a client of 2025-11-25
 //     auto call = client.begin("tools/call", {{"name", "forecast"}, {"arguments", {{"city", "Rome"}}}});
@@ -50,7 +50,8 @@ class client;
 class pending {
 public:
     [[nodiscard]] bool is_answered() const;
-    /// The result. Throws request_error for an error, std::logic_error if there is no answer yet.
+    /// The result. Waits for a blocking tool, up to 10 s. Throws request_error for an error, std::logic_error if there
+    /// is no answer yet.
     [[nodiscard]] json::object result() const;
     /// notifications/cancelled for it.
     void cancel();
@@ -77,7 +78,7 @@ public:
     json::object call(std::string_view tool, json::object arguments = {});
     void notify(std::string_view method, json::object params = {});
 
-    /// Lets time pass.
+    /// Lets time pass, and the server work. With 0 it does what can be done without time passing.
     void advance(std::chrono::nanoseconds by);
 
     /// How requests of the server with this method are answered: with the function's result, or its exception as an
@@ -98,6 +99,9 @@ private:
 };
 
 namespace detail {
+
+template<class T>
+inline constexpr bool is_no_tool = false;
 
 template<class R, class F, class... Args>
 task<std::string> run_into(std::optional<R>& into, F function, call& on, Args... args)
@@ -125,7 +129,7 @@ private:
 
 }
 
-/// One tool's function under test, with a context of its own.
+/// One tool's function under test, with a context of its own: of any shape that server::tool() takes.
 template<class R>
 class tool_run {
 public:
@@ -136,9 +140,23 @@ public:
     template<class F, class... Args>
     tool_run(client_options options, F function, Args... args) : bench_(std::move(options))
     {
-        bench_.on().tool("under_test", [this, function, args...](belay::call& on) {
-            return detail::run_into<R, F, Args...>(value_, function, on, args...);
-        });
+        if constexpr (std::is_invocable_v<F const&, belay::call&, Args...>)
+            bench_.on().tool("under_test", [this, function, args...](belay::call& on) {
+                return detail::run_into<R, F, Args...>(value_, function, on, args...);
+            });
+        else if constexpr (std::is_invocable_v<F const&, blocking_call&, Args...>)
+            bench_.on().tool("under_test", [this, function, args...](blocking_call& on) {
+                value_.emplace(function(on, args...));
+                return std::string();
+            });
+        else if constexpr (std::is_invocable_v<F const&, Args...>)
+            bench_.on().tool("under_test", [this, function, args...] {
+                value_.emplace(function(args...));
+                return std::string();
+            });
+        else
+            static_assert(
+                detail::is_no_tool<F>, "the function takes call&, blocking_call& or neither, and then these arguments");
         bench_.start();
     }
 
@@ -151,12 +169,19 @@ public:
     /// What it returned. Throws tool_error with the text of its failure, std::logic_error if it still runs.
     [[nodiscard]] R const& result()
     {
-        bench_.finish(*pending_);
+        bench_.finish(begun());
         return *value_;
     }
-    void cancel() { pending_->cancel(); }
+    void cancel() { begun().cancel(); }
 
 private:
+    pending& begun()
+    {
+        if (!pending_)
+            throw std::logic_error("the function was not begun: call begin() first");
+        return *pending_;
+    }
+
     std::optional<R> value_;
     detail::bench bench_;
     std::optional<pending> pending_;

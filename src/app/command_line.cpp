@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 
@@ -13,6 +14,26 @@ namespace belay::app {
 namespace {
 
 constexpr auto default_file = "belay.toml";
+
+/// What CLI11 says of a bad command line, in our words where it only lists what it did not expect.
+std::string explain(CLI::ParseError const& error, CLI::App const& app, int argc, char** argv)
+{
+    if (!dynamic_cast<CLI::ExtrasError const*>(&error))
+        return fmt::format("{}; --help lists the flags", error.what());
+    std::vector<std::string> known;
+    for (auto const* option : app.get_options())
+        for (auto const& name : option->get_lnames())
+            known.push_back("--" + name);
+    for (int i = 1; i < argc; ++i) {
+        std::string_view const word(argv[i]);
+        auto const flag = word.substr(0, word.find('='));
+        if (!flag.starts_with('-') || flag == "-h" || std::ranges::find(known, flag) != known.end())
+            continue;
+        auto const like = nearest(flag, known);
+        return fmt::format("there is no flag {}{}; --help lists them", flag, like.empty() ? "" : ", but " + like);
+    }
+    return fmt::format("there is no use for \"{}\"; --help lists the flags", app.remaining().front());
+}
 
 }
 
@@ -48,9 +69,11 @@ parse_command_line(std::string const& name, std::string const& version, int argc
     app.add_flag("--check-config", wants_check, "Print the settings as a belay.toml, or what is wrong, and exit.");
     try {
         app.parse(argc, argv);
+    } catch (CLI::Success const& asked) {
+        return std::unexpected(app.exit(asked));
     } catch (CLI::ParseError const& error) {
-        int const status = app.exit(error);
-        return std::unexpected(status == 0 ? 0 : 2);
+        fmt::print(stderr, "{}: {}\n", name, explain(error, app, argc, argv));
+        return std::unexpected(2);
     }
     if (wants_settings) {
         fmt::print("{}", table.markdown());

@@ -53,7 +53,7 @@ host::host(
     node_ = std::make_unique<runtime::node>(settings_.runtime, *store_, random, *metrics_, log_);
     workers_ = std::make_unique<base::worker_pool>(settings_.worker_threads, settings_.worker_queue);
     core_->work_on(workers_.get());
-    core_->limit_schemas(settings_.schemas);
+    core_->get_ready(settings_.schemas);
     endpoint_ = std::make_unique<transport::streamable_http>(*node_, *core_, settings_.transport);
     add_routes();
     add_mounts();
@@ -102,7 +102,7 @@ void host::add_mounts()
 {
     for (auto const& core : mounted_cores()) {
         core->work_on(workers_.get());
-        core->limit_schemas(settings_.schemas);
+        core->get_ready(settings_.schemas);
     }
     transport::stateless_http_settings const with{settings_.transport.answer, settings_.transport.batch_max};
     for (auto const& each : core_->mounts()) {
@@ -150,6 +150,7 @@ void host::open_admin()
     with.listen = {settings_.admin_listen};
     with.unix_mode = settings_.admin_unix_mode;
     // Who may call this is who has a place on this machine: no web page, whatever its origin.
+    with.policy.takes_pages = false;
     with.policy.loopback_origin = false;
     with.policy.allow_origin.clear();
     with.policy.exempt_paths.clear();
@@ -195,9 +196,9 @@ void host::shut_down()
             return;
         phase_ = phase::draining;
         node_->drain();
-        log_.info("stopping: {} calls are running", node_->running_calls());
+        log_.info("stopping; running calls: {}", node_->running_calls());
         limit_ = std::make_unique<base::timer>(loops_.front()->timers(), [this] {
-            log_.warning("stopping: {} calls are interrupted", node_->running_calls());
+            log_.warning("stopping; interrupted calls: {}", node_->running_calls());
             node_->interrupt_calls();
             // Interrupted calls end at once; this is for a store that does not answer.
             limit_ = std::make_unique<base::timer>(loops_.front()->timers(), [this] { close_connections(); });

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
+#include <numeric>
 #include <thread>
 
 namespace belay::app {
@@ -47,7 +49,7 @@ std::string show_bytes(std::size_t value)
     return fmt::format("{}", value);
 }
 
-std::string quoted(std::string_view text)
+std::string in_quotes(std::string_view text)
 {
     std::string out = "\"";
     for (char const c : text) {
@@ -92,7 +94,7 @@ struct builder {
                 value = given;
                 return {};
             },
-            [&value] { return quoted(value); });
+            [&value] { return in_quotes(value); });
     }
     /// Empty is "off".
     void text_or_off(
@@ -104,7 +106,7 @@ struct builder {
                 value = given == "off" ? std::string() : given;
                 return {};
             },
-            [&value] { return quoted(value.empty() ? "off" : value); });
+            [&value] { return in_quotes(value.empty() ? "off" : value); });
     }
     void mode(std::string_view key, unsigned& value, std::string_view help)
     {
@@ -119,7 +121,7 @@ struct builder {
                 value = parsed;
                 return {};
             },
-            [&value] { return quoted(fmt::format("{:03o}", value)); });
+            [&value] { return in_quotes(fmt::format("{:03o}", value)); });
     }
     enum class zero { allowed, refused };
     template<class Duration>
@@ -145,7 +147,7 @@ struct builder {
             },
             [&value, zero] {
                 return value == Duration::zero() && zero == zero::refused ? std::string()
-                                                                          : quoted(belay::app::show(value));
+                                                                          : in_quotes(belay::app::show(value));
             });
     }
     void bytes(std::string_view key, std::string_view alias, std::size_t& value, std::string_view help)
@@ -159,7 +161,7 @@ struct builder {
                 value = *parsed;
                 return {};
             },
-            [&value] { return quoted(show_bytes(value)); });
+            [&value] { return in_quotes(show_bytes(value)); });
     }
     template<class Number>
     void count(
@@ -202,7 +204,7 @@ struct builder {
             },
             [&value, names] {
                 auto const found = std::ranges::find(names, value, [](auto const& each) { return each.second; });
-                return found == names.end() ? std::string() : quoted(found->first);
+                return found == names.end() ? std::string() : in_quotes(found->first);
             });
     }
     void list(
@@ -226,13 +228,38 @@ struct builder {
             [&value] {
                 std::string text;
                 for (auto const& each : value)
-                    text += (text.empty() ? "" : ", ") + quoted(each);
+                    text += (text.empty() ? "" : ", ") + in_quotes(each);
                 return '[' + text + ']';
             },
             true, [&value] { value.clear(); });
     }
 };
 
+}
+
+std::string nearest(std::string_view word, std::span<std::string const> known)
+{
+    // By single letters that are changed, added or left out; up to a third of them.
+    std::string best;
+    auto least = word.size() / 3 + 1;
+    std::vector<std::size_t> row;
+    for (auto const& each : known) {
+        row.resize(each.size() + 1);
+        std::iota(row.begin(), row.end(), std::size_t(0));
+        for (std::size_t i = 0; i < word.size(); ++i) {
+            auto diagonal = std::exchange(row[0], i + 1);
+            for (std::size_t j = 0; j < each.size(); ++j) {
+                auto const changed = diagonal + (word[i] != each[j]);
+                diagonal = row[j + 1];
+                row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
+            }
+        }
+        if (row.back() < least) {
+            least = row.back();
+            best = each;
+        }
+    }
+    return best;
 }
 
 std::expected<base::duration, std::string> parse_duration(std::string_view text)
@@ -529,12 +556,17 @@ outcome load_table(settings_table const& table, toml::table const& from, std::st
                 entry->clear();
             if (auto const set = load_value(*entry, node); !set)
                 return std::unexpected(fmt::format("line {}: {}: {}", node.source().begin.line, key, set.error()));
-        } else if (auto const* nested = node.as_table()) {
+        } else if (auto const* nested = node.as_table(); nested && !nested->empty()) {
             if (auto const loaded = load_table(table, *nested, key + '.'); !loaded)
                 return loaded;
         } else {
+            std::vector<std::string> known;
+            for (auto const& each : table.entries())
+                known.push_back(each.key);
+            auto const like = nearest(key, known);
             return std::unexpected(fmt::format(
-                "line {}: there is no setting {}; `belay settings` lists them", node.source().begin.line, key));
+                "line {}: there is no setting {}{}; --settings lists them", node.source().begin.line, key,
+                like.empty() ? "" : ", but " + like));
         }
     }
     return {};
@@ -544,6 +576,8 @@ outcome load_table(settings_table const& table, toml::table const& from, std::st
 
 std::expected<void, std::string> settings_table::load_file(std::string const& path) const
 {
+    if (std::error_code error; !std::filesystem::is_regular_file(path, error))
+        return std::unexpected(fmt::format("{}: {}", path, error ? error.message() : "is not a file"));
     try {
         auto const file = toml::parse_file(path);
         if (auto const loaded = load_table(*this, file, ""); !loaded)

@@ -10,6 +10,7 @@
 
 #include <expected>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -90,6 +91,8 @@ private:
 /// What follows from other settings, and what contradicts them. After everything is loaded.
 [[nodiscard]] std::expected<void, std::string> complete(settings& settings);
 
+/// The known word that is most like this one; empty if none is.
+[[nodiscard]] std::string nearest(std::string_view word, std::span<std::string const> known);
 [[nodiscard]] std::expected<base::duration, std::string> parse_duration(std::string_view text);
 [[nodiscard]] std::expected<std::size_t, std::string> parse_bytes(std::string_view text);
 

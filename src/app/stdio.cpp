@@ -226,13 +226,14 @@ int serve_stdio(server const& server, settings const& settings)
     std::signal(SIGPIPE, SIG_IGN);
     base::machine_clock clock;
     base::system_random random;
-    auto const log = base::stderr_logger(settings.log_level, settings.log_format);
+    auto const log
+        = base::stderr_logger(settings.log_level, settings.log_format).with("node", settings.runtime.node_name);
     base::io_loop loop(clock);
     observe::metrics metrics;
     store::memory_store store(settings.runtime.limits, random.next() >> 32);
     runtime::node node(settings.runtime, store, random, metrics, log);
     try {
-        server.core()->limit_schemas(settings.schemas);
+        server.core()->get_ready(settings.schemas);
     } catch (std::invalid_argument const& error) {
         fmt::print(stderr, "{}: {}\n", server.core()->name(), error.what());
         return 2;

@@ -15,6 +15,13 @@
 
 namespace belay::testing {
 
+namespace {
+
+/// How long a test waits for a blocking tool that does not return.
+constexpr auto longest_wait = std::chrono::seconds(10);
+
+}
+
 class client::impl final : public transport::line_output {
 public:
     impl(std::shared_ptr<belay::detail::server_core> core, client_options options)
@@ -24,7 +31,7 @@ public:
               node_, *core_, loop_, *this, transport::message_pipe_settings{}))
     {
         core_->work_on(&workers_);
-        core_->limit_schemas({});
+        core_->get_ready({});
         node_.start(loop_);
         core_->start(node_, loop_);
         json::object params{
@@ -76,11 +83,25 @@ public:
     void advance(std::chrono::nanoseconds by)
     {
         // In steps, so that timers which set timers find their time.
-        for (auto left = by; left > std::chrono::nanoseconds::zero();) {
+        auto left = by;
+        do {
             auto const step = std::min<std::chrono::nanoseconds>(left, std::chrono::milliseconds(100));
             clock_.advance(step);
             left -= step;
             settle();
+        } while (left > std::chrono::nanoseconds::zero());
+    }
+    /// Blocking tools run on a thread of their own, in real time.
+    void wait_for_workers(std::int64_t id)
+    {
+        auto const limit = std::chrono::steady_clock::now() + longest_wait;
+        while (!answer_of(id) && std::chrono::steady_clock::now() < limit) {
+            bool const is_idle = workers_.running() + workers_.queued() == 0;
+            settle(); // after the look: what has ended before it has left its answer
+            if (is_idle)
+                return;
+            loop_.context().restart();
+            loop_.context().run_one_for(std::chrono::milliseconds(20));
         }
     }
 
@@ -93,8 +114,8 @@ public:
     {
         auto const* answer = answer_of(id);
         if (!answer)
-            throw std::logic_error(
-                "the request is not answered yet; does it wait for time or an answer of the client?");
+            throw std::logic_error("the request is not answered yet; does it wait for time (advance) or an answer of "
+                                   "the client (answer)?");
         if (auto const* error = answer->if_contains("error")) {
             auto const* data = error->as_object().if_contains("data");
             throw request_error(
@@ -166,6 +187,7 @@ bool pending::is_answered() const
 }
 json::object pending::result() const
 {
+    of_->impl_->wait_for_workers(id_);
     return of_->impl_->result_of(id_);
 }
 void pending::cancel()

@@ -426,7 +426,7 @@ void connection::dispatch()
     answers_page_ = verdict == policy::verdict::allowed_page;
     if (verdict == policy::verdict::bad_host || verdict == policy::verdict::bad_origin) {
         count(site_.refused_requests);
-        auto text = policy::explain(verdict, *reader_);
+        auto text = site_.policy.explain(verdict, *reader_);
         text += '\n';
         return respond({403, "text/plain; charset=utf-8", {}}, text);
     }

@@ -178,15 +178,16 @@ policy::verdict policy::judge(request const& request) const noexcept
     return verdict::allowed_page;
 }
 
-std::string policy::explain(verdict verdict, request const& request)
+std::string policy::explain(verdict verdict, request const& request) const
 {
     if (verdict == verdict::bad_host)
         return fmt::format(
             "The Host header \"{}\" is not a name of this server; start it with --allow-host NAME to allow it.",
             printable(request.header("Host").value_or(std::string_view())));
     return fmt::format(
-        "Pages of the Origin \"{}\" may not use this server; start it with --allow-origin URL to allow them.",
-        printable(request.header("Origin").value_or(std::string_view())));
+        "Pages of the Origin \"{}\" may not use this server; {}.",
+        printable(request.header("Origin").value_or(std::string_view())),
+        settings_.takes_pages ? "start it with --allow-origin URL to allow them" : "it answers no web page");
 }
 
 bool policy::is_preflight(request const& request) noexcept

@@ -22,6 +22,8 @@ struct policy_settings {
     std::vector<std::string> allow_host;
     /// Further origins: `https://name[:port]`, `null`, or `*` for any. Compared whole.
     std::vector<std::string> allow_origin;
+    /// False: for programs only. What is said to a page that is refused then names no flag.
+    bool takes_pages = true;
     /// Paths that answer whatever Host and Origin say: health checks come by address.
     std::vector<std::string> exempt_paths;
 
@@ -43,7 +45,7 @@ public:
     };
     [[nodiscard]] verdict judge(request const& request) const noexcept;
     /// The body of the 403 for a refused request: which field, and which flag would allow it.
-    [[nodiscard]] static std::string explain(verdict verdict, request const& request);
+    [[nodiscard]] std::string explain(verdict verdict, request const& request) const;
 
     [[nodiscard]] static bool is_preflight(request const& request) noexcept;
     /// Field lines for an answer to an allowed page. Nothing for a request without Origin.

@@ -12,6 +12,7 @@ std::string_view to_string(end_reason reason) noexcept
 {
     switch (reason) {
     case end_reason::cancelled: return "cancelled";
+    case end_reason::orphaned: return "orphaned";
     case end_reason::timed_out: return "timed_out";
     case end_reason::interrupted: return "interrupted";
     case end_reason::owner_lost: return "owner_lost";
@@ -28,6 +29,9 @@ std::string_view happened(end_reason reason) noexcept
 {
     switch (reason) {
     case end_reason::cancelled: return "The call was cancelled by its caller.";
+    case end_reason::orphaned:
+        return "Nobody was connected to the call for as long as the tool allows, so it was stopped; what it did is not "
+               "known.";
     case end_reason::timed_out: return "The tool took longer than it may and was stopped; what it did is not known.";
     case end_reason::interrupted: return "The server stopped while the tool was running; what it did is not known.";
     case end_reason::owner_lost: return "The server that ran the tool was lost; what it did is not known.";
@@ -42,6 +46,7 @@ std::string_view happened(end_reason reason) noexcept
 std::string_view happened_before_start(end_reason reason) noexcept
 {
     switch (reason) {
+    case end_reason::orphaned: return "Nobody was connected to the call while it waited; the tool was not started.";
     case end_reason::timed_out: return "The call waited for its turn for as long as it may; the tool was not started.";
     case end_reason::interrupted: return "The server stopped before the tool was started.";
     default: return happened(reason);

@@ -7,7 +7,16 @@
 
 namespace belay::protocol {
 
-enum class end_reason { cancelled, timed_out, interrupted, owner_lost, session_ended, result_too_large, overloaded };
+enum class end_reason {
+    cancelled,
+    orphaned, ///< nobody was connected to it for as long as its tool allows
+    timed_out,
+    interrupted,
+    owner_lost,
+    session_ended,
+    result_too_large,
+    overloaded
+};
 
 [[nodiscard]] std::string_view to_string(end_reason reason) noexcept;
 

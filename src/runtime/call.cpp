@@ -32,7 +32,7 @@ call::call(
       flow_(flow_for(node.settings(), traits)), machine_(flow_),
       hint_pending_(std::make_shared<std::atomic<bool>>(false)),
       deadline_(loop.timers(), [this] { end(protocol::end_reason::timed_out); }),
-      orphan_(loop.timers(), [this] { end(protocol::end_reason::cancelled); }), tick_(loop.timers(), [this] {
+      orphan_(loop.timers(), [this] { end(protocol::end_reason::orphaned); }), tick_(loop.timers(), [this] {
           machine_.tick(loop_.now(), actions_);
           perform();
       })
@@ -89,16 +89,17 @@ void call::expect_answers(std::size_t count)
     deadline_.cancel();
 }
 
+base::logger call::logger() const
+{
+    auto const stream = has_stream_ && !direct_ ? stream_log_name(stream_.stream) : std::string("none");
+    auto log = node_.log().with("session", session_->name).with("stream", stream);
+    return trace_ ? log.with("trace", trace_->trace_id) : log;
+}
+
 void call::log(base::log_level level, std::string_view message, std::string_view reason) const
 {
-    if (!node_.log().enabled(level))
-        return;
-    auto const stream = has_stream_ && !direct_ ? stream_log_name(stream_.stream) : std::string("none");
-    if (trace_)
-        return node_.log().log_fields(
-            level, message,
-            {{"reason", reason}, {"session", session_->name}, {"stream", stream}, {"trace", trace_->trace_id}});
-    node_.log().log_fields(level, message, {{"reason", reason}, {"session", session_->name}, {"stream", stream}});
+    if (node_.log().enabled(level))
+        logger().log_fields(level, message, {{"reason", reason}});
 }
 
 void call::reader_moved()

@@ -64,6 +64,8 @@ public:
     /// Answers one request of the batch that has no call of its own.
     void answer_member(std::string id, std::string response);
 
+    /// The node's, with what the call is on every line. From any thread.
+    [[nodiscard]] base::logger logger() const;
     /// Which trace the request belongs to. Before begin().
     void set_trace(std::optional<protocol::trace_context> trace) { trace_ = std::move(trace); }
     [[nodiscard]] std::optional<protocol::trace_context> const& trace() const noexcept { return trace_; }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "protocol/message.hpp"
+#include "runtime/live_session.hpp"
+#include "runtime/node.hpp"
 #include "runtime/service.hpp"
 #include "server/pages.hpp"
 #include "server/registry.hpp"
@@ -27,6 +29,15 @@ namespace belay::detail {
 [[nodiscard]] inline runtime::outcome give(runtime::incoming const& request, std::string_view result)
 {
     return runtime::instant_answer{protocol::result_response(request.message.id, result)};
+}
+
+/// The node's log, with what the request is on every line.
+[[nodiscard]] inline base::logger log_of(runtime::incoming const& request)
+{
+    auto log = request.node.log();
+    if (request.session)
+        log = log.with("session", request.session->name);
+    return request.trace ? log.with("trace", request.trace->trace_id) : log;
 }
 
 /// A member of the params that must be a string; null if it is not.

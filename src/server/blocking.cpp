@@ -67,7 +67,8 @@ void blocking_state::run() noexcept
         try {
             response = protocol::result_response(id_, render(job_.run(context), job_.revision));
         } catch (...) {
-            response = failed_answer(node_.log(), job_.name, id_, job_.revision, capabilities_);
+            auto const on = on_.lock();
+            response = failed_answer(on ? on->logger() : node_.log(), job_.name, id_, job_.revision, capabilities_);
         }
     } catch (...) { // failed_answer tells what tools throw; this is the end of memory
         response.reset();
@@ -80,6 +81,9 @@ void blocking_state::run() noexcept
 
 void blocking_state::log(log_level level, std::string notice)
 {
+    auto const on = on_.lock();
+    if (!on || static_cast<int>(level) < on->session().current_record()->log_level)
+        return; // so that it neither takes the place of what is wanted nor counts as dropped
     std::lock_guard const lock(mutex_);
     put({std::move(notice), level});
 }

@@ -223,7 +223,7 @@ task<void> tool_life(std::shared_ptr<call_state> state, std::string name, waitin
     } catch (...) {
         if (!state->is_ended()) // else: cancelled inside an operation that is not ours
             response = failed_answer(
-                state->node().log(), name, state->on().id(), state->revision(),
+                state->on().logger(), name, state->on().id(), state->revision(),
                 state->on().session().current_record()->client_capabilities);
     }
     if (!response.empty())

@@ -101,7 +101,7 @@ template<class T>
 void start_work(
     runtime::node& node, std::shared_ptr<runtime::call> on, call_context context,
     std::move_only_function<task<T>(call&)> run, std::function<std::string(T const&)> render,
-    std::function<std::string()> failed);
+    std::function<std::string(base::logger const&)> failed);
 
 // --- inside
 
@@ -110,7 +110,7 @@ void start_life(std::shared_ptr<call_state> const& state, task<void> life);
 template<class T>
 task<void> work_life(
     std::shared_ptr<call_state> state, std::move_only_function<task<T>(call&)> run,
-    std::function<std::string(T const&)> render, std::function<std::string()> failed)
+    std::function<std::string(T const&)> render, std::function<std::string(base::logger const&)> failed)
 {
     call context(state);
     std::string response;
@@ -120,7 +120,7 @@ task<void> work_life(
     } catch (unwinding const&) {
     } catch (...) {
         if (!state->is_ended()) // else: cancelled inside an operation that is not ours
-            response = failed();
+            response = failed(state->on().logger());
     }
     if (!response.empty())
         state->on().answer(std::move(response));
@@ -130,7 +130,7 @@ template<class T>
 void start_work(
     runtime::node& node, std::shared_ptr<runtime::call> on, call_context context,
     std::move_only_function<task<T>(call&)> run, std::function<std::string(T const&)> render,
-    std::function<std::string()> failed)
+    std::function<std::string(base::logger const&)> failed)
 {
     auto const state = std::make_shared<call_state>(node, std::move(on), std::move(context));
     auto life = work_life<T>(state, std::move(run), std::move(render), std::move(failed));

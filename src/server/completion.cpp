@@ -25,6 +25,32 @@ completer one_of(std::vector<std::string> values)
     };
 }
 
+completers completers_of(json::object const& schema)
+{
+    completers made;
+    auto const* properties = schema.if_contains("properties");
+    if (!properties || !properties->is_object())
+        return made;
+    for (auto const& [name, property] : properties->get_object()) {
+        auto const* object = property.if_object();
+        auto const* names = object ? object->if_contains("enum") : nullptr;
+        if (!names || !names->is_array())
+            continue;
+        std::vector<std::string> values;
+        for (auto const& each : names->get_array())
+            if (each.is_string())
+                values.emplace_back(view(each.get_string()));
+        made.emplace_back(std::string(name), one_of(std::move(values)));
+    }
+    return made;
+}
+
+void put(completers& into, std::string name, completer function)
+{
+    std::erase_if(into, [&](auto const& each) { return each.first == name; });
+    into.emplace_back(std::move(name), std::move(function));
+}
+
 runtime::outcome
 complete(runtime::incoming const& request, prompt_catalogue const& prompts, resource_catalogue const& resources)
 {
@@ -79,7 +105,7 @@ complete(runtime::incoming const& request, prompt_catalogue const& prompts, reso
             return refuse(
                 request,
                 read_failure(
-                    request.node.log(), "completion of " + found->first,
+                    log_of(request), "completion of " + found->first,
                     {protocol::code::invalid_params, "There is nothing to complete", {}}));
         }
     }

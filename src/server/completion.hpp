@@ -13,4 +13,10 @@ complete(runtime::incoming const& request, prompt_catalogue const& prompts, reso
 /// A completer that offers those of the values that begin with what was typed.
 [[nodiscard]] completer one_of(std::vector<std::string> values);
 
+using completers = std::vector<std::pair<std::string, completer>>;
+/// Members with an enum complete themselves.
+[[nodiscard]] completers completers_of(json::object const& schema);
+/// In the place of the one that there may be.
+void put(completers& into, std::string name, completer function);
+
 }

@@ -32,7 +32,7 @@ std::string bad_arguments_answer(
 
 /// Runs a quick tool; what it throws is an answer too.
 std::string quick_answer(
-    base::logger const& log, tool_definition const& tool, std::string_view id, json::object const& arguments,
+    std::invocable auto const& log, tool_definition const& tool, std::string_view id, json::object const& arguments,
     protocol::revision revision, runtime::live_session* session)
 {
     try {
@@ -44,7 +44,7 @@ std::string quick_answer(
     } catch (...) {
         auto const record = session ? session->current_record() : nullptr;
         return failed_answer(
-            log, tool.name, id, revision, record ? std::string_view(record->client_capabilities) : "{}");
+            log(), tool.name, id, revision, record ? std::string_view(record->client_capabilities) : "{}");
     }
 }
 
@@ -228,8 +228,16 @@ void server_core::mount(std::string path, std::shared_ptr<server_core> const& wh
     mounts_.push_back({std::move(path), is_self ? nullptr : what}); // itself: not to keep itself alive
 }
 
-void server_core::limit_schemas(schema_limits const& limits)
+void server_core::get_ready(schema_limits const& limits)
 {
+    {
+        std::lock_guard const lock(reserved_mutex_);
+        if (!reserved_.empty())
+            throw std::invalid_argument(
+                *reserved_.begin()
+                + " is not registered yet: what server.tool(), resource() or prompt() returned is kept in a variable. "
+                  "It registers when it is destroyed; end its statement or its scope before the server starts");
+    }
     *schema_limits_ = limits;
     auto const tools = tools_.now();
     for (auto const& each : tools->in_order) {
@@ -251,14 +259,17 @@ void server_core::start(runtime::node& node, base::loop& loop, runtime::session_
     }
     for (auto const& [period, function] : periodic_) {
         auto& timer = timers_.emplace_back();
-        timer = std::make_unique<base::timer>(loop.timers(), [&node, &timer, period, &function] {
-            try {
-                function();
-            } catch (std::exception const& error) {
-                node.log().error("a periodic function failed: {}", error.what());
-            }
-            timer->after(period);
-        });
+        timer = std::make_unique<base::timer>(
+            loop.timers(), [&node, &loop, &timer, period, &function, due = loop.now() + period]() mutable {
+                try {
+                    function();
+                } catch (std::exception const& error) {
+                    node.log().error("a periodic function failed: {}", error.what());
+                }
+                // From when it was due, so that it keeps its pace; what was missed is not made up for.
+                due = std::max(due, loop.now() - period) + period;
+                timer->at(due);
+            });
         timer->after(period);
     }
 }
@@ -465,16 +476,16 @@ runtime::outcome server_core::call_tool(runtime::incoming const& request) const
         runtime::start_call start;
         start.once = std::move(*once);
         start.traits.is_retry_safe = tool.read_only.value_or(false) || tool.idempotent.value_or(false);
-        start.run = [found, &node = request.node, revision = request.revision, id = message.id,
+        start.run = [found, revision = request.revision, id = message.id,
                      arguments = json::object(*arguments, json::storage_ptr())](std::shared_ptr<runtime::call> on) {
-            on->answer(quick_answer(node.log(), *found, id, arguments, revision, &on->session()));
+            on->answer(quick_answer([&] { return on->logger(); }, *found, id, arguments, revision, &on->session()));
         };
         return start;
     }
 
     if (tool.quick)
-        return runtime::instant_answer{
-            quick_answer(request.node.log(), tool, message.id, *arguments, request.revision, request.session.get())};
+        return runtime::instant_answer{quick_answer(
+            [&] { return log_of(request); }, tool, message.id, *arguments, request.revision, request.session.get())};
 
     auto const token = progress_token_of(message);
     auto begin = tool.blocking ? prepare_blocking(tool, request, *arguments, token, workers_)

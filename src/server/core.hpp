@@ -71,9 +71,10 @@ public:
         on_log_level_ = std::move(function);
     }
 
-    /// What schemas that authors wrote may ask for, and what checking against them may cost. Before the start, when it
-    /// is settled what they are, the schemas there are are held to them: throws std::invalid_argument.
-    void limit_schemas(schema_limits const& limits);
+    /// Before the start, with what schemas that authors wrote may ask for, and what checking against them may cost.
+    /// Throws std::invalid_argument for a schema beyond that, and for what is still being registered: its author keeps
+    /// the entry in a variable, and no client would ever see it.
+    void get_ready(schema_limits const& limits);
     [[nodiscard]] std::shared_ptr<schema_limits const> schema_bounds() const { return schema_limits_; }
 
     /// Where blocking tools run; set before the first request, and kept for as long as there are calls.

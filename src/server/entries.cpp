@@ -82,6 +82,8 @@ resource_entry server::add(std::string uri, detail::handler<resource_contents> r
     definition->is_template = uri.contains('{');
     definition->uri = std::move(uri);
     definition->read = std::move(read);
+    if (definition->is_template)
+        definition->completers = detail::completers_of(definition->read.schema);
     core_->reserve(*definition);
     return {core_, std::move(definition)};
 }
@@ -92,6 +94,7 @@ prompt_entry server::add_prompt(std::string name, detail::handler<prompt_result>
     definition->name = std::move(name);
     definition->get = std::move(get);
     definition->arguments = detail::arguments_of(definition->get.schema);
+    definition->completers = detail::completers_of(definition->get.schema);
     core_->reserve(*definition);
     return {core_, std::move(definition)};
 }
@@ -279,7 +282,7 @@ resource_entry& resource_entry::complete(std::string variable, completer functio
     auto const variables = detail::uri_template(definition_->uri).variables();
     if (std::ranges::find(variables, variable) == variables.end())
         throw std::invalid_argument("resource " + definition_->uri + " has no {" + variable + "}");
-    definition_->completers.emplace_back(std::move(variable), std::move(function));
+    detail::put(definition_->completers, std::move(variable), std::move(function));
     return *this;
 }
 resource_entry& resource_entry::complete(std::string variable, std::vector<std::string> values)
@@ -327,7 +330,7 @@ prompt_entry& prompt_entry::complete(std::string argument, completer function)
 {
     if (std::ranges::find(definition_->arguments, argument, &detail::argument::name) == definition_->arguments.end())
         throw std::invalid_argument("prompt " + definition_->name + " has no argument " + argument);
-    definition_->completers.emplace_back(std::move(argument), std::move(function));
+    detail::put(definition_->completers, std::move(argument), std::move(function));
     return *this;
 }
 prompt_entry& prompt_entry::complete(std::string argument, std::vector<std::string> values)

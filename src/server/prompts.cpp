@@ -116,10 +116,9 @@ runtime::outcome prompt_catalogue::get(runtime::incoming const& request) const
             request,
             {protocol::code::invalid_params, "Invalid arguments for prompt " + what->name + ": " + error.text(), {}});
     };
-    auto const failed = [what, &node = request.node] {
+    auto const failed = [what](base::logger const& log) {
         return read_failure(
-            node.log(), "prompt " + what->name,
-            {protocol::code::invalid_params, "There is nothing for these arguments", {}});
+            log, "prompt " + what->name, {protocol::code::invalid_params, "There is nothing for these arguments", {}});
     };
     if (what->get.quick) {
         try {
@@ -128,7 +127,7 @@ runtime::outcome prompt_catalogue::get(runtime::incoming const& request) const
                 return bad_arguments(result.error());
             return give(request, render_prompt(*result, *what, request.revision));
         } catch (...) {
-            return refuse(request, failed());
+            return refuse(request, failed(log_of(request)));
         }
     }
     auto work = what->get.waiting(*arguments);
@@ -145,7 +144,7 @@ runtime::outcome prompt_catalogue::get(runtime::incoming const& request) const
             [id, what, revision](prompt_result const& result) {
                 return protocol::result_response(id, render_prompt(result, *what, revision));
             },
-            [id, failed] { return protocol::error_response(id, failed()); });
+            [id, failed](base::logger const& log) { return protocol::error_response(id, failed(log)); });
     };
     return start;
 }

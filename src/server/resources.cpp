@@ -125,7 +125,7 @@ subscribing_life(std::shared_ptr<call_state> state, std::string uri, std::shared
         if (!state->is_ended()) // else: cancelled inside an operation that is not ours
             refusal = protocol::error_response(
                 state->on().id(),
-                read_failure(state->node().log(), "on_subscribe of resource " + what->uri, unknown(uri)));
+                read_failure(state->on().logger(), "on_subscribe of resource " + what->uri, unknown(uri)));
     }
     if (state->is_ended())
         co_return;
@@ -236,8 +236,8 @@ runtime::outcome resource_catalogue::read(runtime::incoming const& request) cons
     auto what = find(uri);
     if (!what)
         return refuse(request, unknown(uri));
-    auto const failed = [uri, name = "resource " + what->what->uri, &node = request.node] {
-        return read_failure(node.log(), name, unknown(uri));
+    auto const failed = [uri, name = "resource " + what->what->uri](base::logger const& log) {
+        return read_failure(log, name, unknown(uri));
     };
     auto const bad_variables = [&](decode_error const&) { return refuse(request, unknown(uri)); };
     if (what->what->read.quick) {
@@ -247,7 +247,7 @@ runtime::outcome resource_catalogue::read(runtime::incoming const& request) cons
                 return bad_variables(contents.error());
             return give(request, render_contents(*contents, uri, what->what->mime, request.revision));
         } catch (...) {
-            return refuse(request, failed());
+            return refuse(request, failed(log_of(request)));
         }
     }
     auto work = what->what->read.waiting(what->variables);
@@ -265,7 +265,7 @@ runtime::outcome resource_catalogue::read(runtime::incoming const& request) cons
             [id, uri, mime, revision](resource_contents const& contents) {
                 return protocol::result_response(id, render_contents(contents, uri, mime, revision));
             },
-            [id, failed] { return protocol::error_response(id, failed()); });
+            [id, failed](base::logger const& log) { return protocol::error_response(id, failed(log)); });
     };
     return start;
 }

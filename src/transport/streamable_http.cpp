@@ -76,6 +76,13 @@ protocol::revision revision_of(runtime::session_use const& use)
     return protocol::parse_revision(use.record()->version).value_or(protocol::newest_revision);
 }
 
+/// Whether the call is to be made once: then it has a stream in any case.
+bool has_key(protocol::message const& message)
+{
+    auto const* meta = message.params ? message.params->if_contains("_meta") : nullptr;
+    return meta && meta->is_object() && meta->get_object().contains(protocol::meta::idempotency_key);
+}
+
 bool is_event_id_text(std::string_view text) noexcept
 {
     return text.size() <= engine::max_event_id_bytes
@@ -138,7 +145,7 @@ void streamable_http::post(exchange_ptr exchange)
     if (body->message.method == protocol::method::initialize && body->message.kind == protocol::message_kind::request)
         return initialize(std::move(exchange), body->message);
     with_session(std::move(exchange), [this, body](exchange_ptr of, runtime::session_use use) {
-        dispatch(std::move(of), std::move(use), body->message);
+        dispatch(std::move(of), std::move(use), body);
     });
 }
 
@@ -189,8 +196,9 @@ void streamable_http::run_batch(
         });
 }
 
-void streamable_http::dispatch(exchange_ptr exchange, runtime::session_use use, protocol::message const& message)
+void streamable_http::dispatch(exchange_ptr exchange, runtime::session_use use, std::shared_ptr<posted const> body)
 {
+    auto const& message = body->message;
     auto trace = trace_of(*exchange, message);
     if (message.kind != protocol::message_kind::request) {
         if (message.kind == protocol::message_kind::notification)
@@ -200,30 +208,39 @@ void streamable_http::dispatch(exchange_ptr exchange, runtime::session_use use, 
         return exchange->respond({202, {}, {}}, {});
     }
     auto const revision = revision_of(use);
+    if (settings_.answer == answer_form::sse && service_.is_instant(message) && !has_key(message))
+        return run_instant(std::move(exchange), use, std::move(body), std::move(trace));
     auto outcome = service_.handle({node_, use.session(), revision, message, trace ? &*trace : nullptr});
     if (auto* const instant = std::get_if<runtime::instant_answer>(&outcome))
-        return answer_instant(std::move(exchange), use, message.id, std::move(instant->response));
+        return exchange->respond({200, json_type, {}}, instant->response);
     if (auto* const start = std::get_if<runtime::start_call>(&outcome))
         return run_call(std::move(exchange), use, message.id, revision, std::move(*start), std::move(trace));
     auto& deferred = std::get<runtime::deferred_answer>(outcome);
     auto const kept = std::make_shared<runtime::session_use>(std::move(use));
-    deferred.run([this, exchange = std::move(exchange), kept, id = message.id](std::string response) mutable {
-        answer_instant(std::move(exchange), *kept, std::move(id), std::move(response));
+    deferred.run([exchange = std::move(exchange), kept](std::string response) {
+        exchange->respond({200, json_type, {}}, response);
     });
 }
 
-void streamable_http::answer_instant(
-    exchange_ptr exchange, runtime::session_use const& use, std::string id, std::string response)
+void streamable_http::run_instant(
+    exchange_ptr exchange, runtime::session_use const& use, std::shared_ptr<posted const> body,
+    std::optional<protocol::trace_context> trace)
 {
-    if (settings_.answer != answer_form::sse)
-        return exchange->respond({200, json_type, {}}, response);
     auto const revision = revision_of(use);
     runtime::start_call start;
-    start.run = [response = std::move(response)](std::shared_ptr<runtime::call> call) mutable {
-        call->answer(std::move(response));
-    };
     start.traits.is_tool_call = false;
-    run_call(std::move(exchange), use, std::move(id), revision, std::move(start));
+    // Handled when the stream is there: what is refused has not run.
+    start.run = [this, body, revision, trace](std::shared_ptr<runtime::call> const& call) {
+        auto outcome
+            = service_.handle({node_, call->shared_session(), revision, body->message, trace ? &*trace : nullptr});
+        if (auto* const instant = std::get_if<runtime::instant_answer>(&outcome))
+            call->answer(std::move(instant->response));
+        else if (auto* const deferred = std::get_if<runtime::deferred_answer>(&outcome))
+            deferred->run([call](std::string response) { call->answer(std::move(response)); });
+        else // registered anew since it was looked at
+            std::get<runtime::start_call>(outcome).run(call);
+    };
+    run_call(std::move(exchange), use, body->message.id, revision, std::move(start), std::move(trace));
 }
 
 void streamable_http::run_call(

@@ -49,8 +49,10 @@ private:
     void dispatch_batch(exchange_ptr exchange, runtime::session_use use, std::shared_ptr<posted> body);
     void
     run_batch(exchange_ptr exchange, runtime::session_use const& use, std::shared_ptr<posted> body, std::string ids);
-    void dispatch(exchange_ptr exchange, runtime::session_use use, protocol::message const& message);
-    void answer_instant(exchange_ptr exchange, runtime::session_use const& use, std::string id, std::string response);
+    void dispatch(exchange_ptr exchange, runtime::session_use use, std::shared_ptr<posted const> body);
+    void run_instant(
+        exchange_ptr exchange, runtime::session_use const& use, std::shared_ptr<posted const> body,
+        std::optional<protocol::trace_context> trace);
     void run_call(
         exchange_ptr exchange, runtime::session_use const& use, std::string id, protocol::revision revision,
         runtime::start_call start, std::optional<protocol::trace_context> trace = std::nullopt);

@@ -192,7 +192,7 @@ async function subscribing({ open }) {
     const answer = tab.page.getByLabel('Answer', { exact: true });
     await answer.waitFor();
     assert.ok(await tab.button('Subscribing…').isDisabled(), 'it is asked for once');
-    assert.match(await tab.page.getByRole('main').innerText(), /A subscription to test:\/\/static\/resource\/1 has begun/);
+    assert.match(await tab.page.getByRole('main').innerText(), /A client subscribes to test:\/\/static\/resource\/1/);
     await answer.fill('so be it');
     await tab.button('Send').click();
     await tab.button('Unsubscribe').waitFor();

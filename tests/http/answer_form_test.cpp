@@ -36,6 +36,25 @@ TEST_F(AnswerForm, AutomaticJsonForInstantFunctions)
     EXPECT_EQ(host().http_statistics().sends - sends, 10u);
 }
 
+TEST_F(AnswerForm, WhatIsRefusedAStreamHasNotRun)
+{
+    settings_.transport.answer = transport::answer_form::sse;
+    settings_.runtime.limits.streams_per_session = 1;
+    std::atomic<int> runs = 0;
+    server_.tool("quick", [&runs] { return std::to_string(++runs); });
+    start();
+    auto const session = open_session();
+    auto running = open_post(session, tool_call("1", "longRunningOperation", R"({"duration":100,"steps":1})"));
+    ASSERT_EQ(running.head().status, 200u);
+    auto const refused = post(session, tool_call("2", "quick"));
+    EXPECT_EQ(refused.status, 429u);
+    EXPECT_EQ(runs, 0);
+    EXPECT_EQ(post(session, notification("notifications/cancelled", R"({"requestId":1})")).status, 202u);
+    (void)read_to_end(running);
+    auto stream = open_post(session, tool_call("3", "quick"));
+    EXPECT_EQ(text_at(read_to_end(stream).response(), "result/content/0/text"), "1");
+}
+
 TEST_F(AnswerForm, AutomaticStreamsForCalls)
 {
     start();

@@ -290,6 +290,24 @@ TEST_F(Blocking, AFunctionFasterThanTheServerLosesTheOldest)
     EXPECT_TRUE(all.has_response());
 }
 
+TEST_F(Blocking, WhatNobodyWantsToHearIsNotLost)
+{
+    settings_.runtime.limits.events_per_stream = 10;
+    server_.tool("flood", [](blocking_call& call) {
+        for (int i = 1; i <= 1000; ++i)
+            call.log(log_level::info, "", std::to_string(i));
+        call.log(log_level::error, "", "heard");
+        return std::string("said");
+    });
+    start();
+    auto const session = open_session();
+    EXPECT_EQ(post(session, rpc("1", "logging/setLevel", R"({"level":"error"})")).status, 200u);
+    auto stream = open_post(session, tool_call("2", "flood"));
+    auto const all = read_all(stream);
+    ASSERT_EQ(all.events.size(), 2u) << "no message about dropped ones";
+    EXPECT_EQ(all.logs(), std::vector<std::string>{"heard"});
+}
+
 TEST_F(Blocking, MoreThanTheQueueHoldsEndsAtOnce)
 {
     settings_.worker_threads = 1;

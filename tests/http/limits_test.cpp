@@ -280,7 +280,7 @@ TEST_F(Limits, ATimeWithoutCaller)
     EXPECT_EQ(host().node().running_calls(), 1u);
     auto back = get(session, before.cursor);
     ASSERT_EQ(back.head().status, 200u);
-    EXPECT_EQ(at(read_to_end(back).response(), "error/data/reason"), "cancelled");
+    EXPECT_EQ(at(ended_of(read_to_end(back).response()), "reason"), "orphaned");
 }
 
 TEST_F(Limits, BrowsersGetFourConnections)

@@ -37,7 +37,7 @@ task<void> tell_model(call& call, std::string uri)
     if (!call.can_sample())
         co_return;
     try {
-        (void)co_await call.sample("A subscription to " + uri + " has begun.", 100);
+        (void)co_await call.sample("A client subscribes to " + uri + ".", 100);
     } catch (client_error const&) {
         // The subscription does not depend on what the model says.
     }

@@ -376,10 +376,14 @@ TEST_F(Settings, NameTheLineOfAnError)
              bad_file{"answer = \"xml\"", ", line 1: answer: expected auto|sse|json"},
              bad_file{"answer = {a = 1}", ", line 1: answer: expected auto|sse|json"},
              bad_file{"answer = 2020-01-01", ", line 1: answer: expected auto|sse|json"},
-             bad_file{"keepalives = \"1s\"", ", line 1: there is no setting keepalives; `belay settings` lists them"},
              bad_file{
-                 "[session]\nidle = \"1s\"", ", line 2: there is no setting session.idle; `belay settings` lists them"},
-             bad_file{"session = 1", ", line 1: there is no setting session; `belay settings` lists them"},
+                 "keepalives = \"1s\"",
+                 ", line 1: there is no setting keepalives, but keepalive; --settings lists them"},
+             bad_file{
+                 "[session]\nidle = \"1s\"",
+                 ", line 2: there is no setting session.idle, but session.max; --settings lists them"},
+             bad_file{"[nothing]", ", line 1: there is no setting nothing; --settings lists them"},
+             bad_file{"session = 1", ", line 1: there is no setting session; --settings lists them"},
          })
         EXPECT_EQ(load(text), error) << text;
 }
@@ -410,6 +414,15 @@ TEST_F(Settings, NameTheFlagOfAnError)
 {
     EXPECT_EQ(parse({"--keepalive", "soon"}).error(), 2);
     EXPECT_EQ(printed_, "belay: --keepalive soon: expected a time such as 500ms, 15s, 10m or 1h\n");
+    for (auto const& [words, said] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+             {{"--listn", "1"}, "there is no flag --listn, but --listen; --help lists them"},
+             {{"--listn=1"}, "there is no flag --listn, but --listen; --help lists them"},
+             {{"--zzzzzzzz"}, "there is no flag --zzzzzzzz; --help lists them"},
+             {{"now"}, "there is no use for \"now\"; --help lists the flags"},
+         }) {
+        EXPECT_EQ(parse(words).error(), 2);
+        EXPECT_EQ(printed_, "belay: " + said + "\n");
+    }
 }
 
 TEST_F(Settings, RefuseAFlagThatIsNone)

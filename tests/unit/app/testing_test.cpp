@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
+
 namespace belay {
 
 namespace {
@@ -49,6 +51,81 @@ server weather()
     return made;
 }
 
+}
+
+TEST(TestKit, WaitsForBlockingTools)
+{
+    server made("slow", "1");
+    auto const gate = std::make_shared<std::promise<void>>();
+    made.tool("plain", [] { return std::string("done"); }).blocking();
+    made.tool("held", [wait = gate->get_future().share()](blocking_call& call) {
+        call.log(log_level::info, "", "begun");
+        wait.wait();
+        return std::string("let go");
+    });
+    testing::client client(made);
+    EXPECT_EQ(client.call("plain").at("content").at(0).at("text"), "done");
+    auto held = client.begin("tools/call", {{"name", "held"}});
+    EXPECT_FALSE(held.is_answered());
+    gate->set_value();
+    EXPECT_EQ(held.result().at("content").at(0).at("text"), "let go");
+    EXPECT_EQ(client.notifications("notifications/message").size(), 1u);
+}
+
+TEST(TestKit, WorksWithoutTimePassing)
+{
+    auto server = weather();
+    testing::client client(server);
+    server.tool("later", [] { return std::string(); });
+    client.advance(0s);
+    EXPECT_EQ(client.notifications("notifications/tools/list_changed").size(), 1u);
+}
+
+TEST(TestKit, RefusesAServerThatIsNotAllRegistered)
+{
+    server made("half", "1");
+    {
+        auto const kept = made.tool("kept", [] { return std::string(); });
+        try {
+            testing::client const client(made);
+            ADD_FAILURE() << "it started";
+        } catch (std::invalid_argument const& error) {
+            EXPECT_TRUE(std::string(error.what()).starts_with("tool kept is not registered yet")) << error.what();
+        }
+    }
+    testing::client client(made);
+    EXPECT_EQ(client.request("tools/list").at("tools").as_array().size(), 1u);
+}
+
+TEST(TestKit, PeriodicFunctionsKeepTheirPace)
+{
+    server made("clock", "1");
+    int ticks = 0;
+    made.every(1s, [&ticks] { ++ticks; });
+    testing::client client(made);
+    client.advance(1ns);
+    client.advance(1ms);
+    client.advance(1s);
+    client.advance(3s);
+    EXPECT_EQ(ticks, 4);
+}
+
+TEST(TestKit, RunsFunctionsOfEveryShape)
+{
+    testing::tool_run<std::string> quick([](trip const& to) { return to.city; }, trip{"Rome", 1});
+    EXPECT_THROW((void)quick.result(), std::logic_error) << "not begun";
+    EXPECT_THROW(quick.cancel(), std::logic_error);
+    quick.begin();
+    EXPECT_EQ(quick.result(), "Rome");
+    testing::tool_run<int> blocking(
+        [](blocking_call& call, trip const& to) {
+            call.log(log_level::info, "", "working");
+            return to.days;
+        },
+        trip{"Rome", 5});
+    blocking.begin();
+    EXPECT_EQ(blocking.result(), 5);
+    EXPECT_EQ(blocking.by().notifications("notifications/message").size(), 1u);
 }
 
 TEST(TestKit, DrivesAServerWithItsOwnClock)

@@ -124,12 +124,22 @@ TEST(Policy, LetsHealthChecksComeByAddress)
 TEST(Policy, NamesTheFieldAndTheFlag)
 {
     auto const request = request_with({{"Host", "evil<script>\x80" + std::string(200, 'x')}, {"Origin", "http://e"}});
-    auto const host = policy::explain(verdict::bad_host, request);
+    policy const rules(on_loopback());
+    auto const host = rules.explain(verdict::bad_host, request);
     EXPECT_NE(host.find("--allow-host"), std::string::npos);
     EXPECT_NE(host.find("evil?script?"), std::string::npos);
     EXPECT_EQ(host.find('<'), std::string::npos);
     EXPECT_LT(host.size(), 250u);
-    EXPECT_NE(policy::explain(verdict::bad_origin, request).find("--allow-origin"), std::string::npos);
+    EXPECT_NE(rules.explain(verdict::bad_origin, request).find("--allow-origin"), std::string::npos);
+}
+
+TEST(Policy, NamesNoFlagWhereNoneWouldHelp)
+{
+    auto settings = on_loopback();
+    settings.takes_pages = false;
+    auto const text = policy(settings).explain(verdict::bad_origin, request_with({{"Origin", "http://e"}}));
+    EXPECT_EQ(text.find("--"), std::string::npos);
+    EXPECT_NE(text.find("answers no web page"), std::string::npos);
 }
 
 TEST(Policy, WritesTheFieldsForPages)

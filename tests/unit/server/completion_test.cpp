@@ -60,6 +60,28 @@ TEST_F(Completion, OffersValuesOfAPromptsArgument)
         (json::value{{"values", {"red", "reed"}}, {"total", 2}, {"hasMore", false}}));
 }
 
+enum class finish { matt, satin, gloss };
+BOOST_DESCRIBE_ENUM(finish, matt, satin, gloss)
+struct finish_args {
+    finish kind = finish::matt;
+    std::optional<finish> second;
+};
+BOOST_DESCRIBE_STRUCT(finish_args, (), (kind, second))
+
+TEST_F(Completion, OffersTheNamesOfAnEnum)
+{
+    server_.prompt("varnish", [](finish_args) { return std::string("done"); }).complete("second", {"glow"});
+    server_.resource("paint://{kind}/{second}", [](finish_args) { return std::string(); });
+    auto const of = [&](std::string const& ref, std::string const& name) {
+        return values(ref, R"({"name":")" + name + R"(","value":"g"})").at("values");
+    };
+    auto const varnish = R"({"type":"ref/prompt","name":"varnish"})";
+    EXPECT_EQ(of(varnish, "kind"), (json::value(json::array{"gloss"})));
+    EXPECT_EQ(of(varnish, "second"), (json::value(json::array{"glow"}))) << "the author's wins";
+    EXPECT_EQ(
+        of(R"({"type":"ref/resource","uri":"paint://{kind}/{second}"})", "kind"), (json::value(json::array{"gloss"})));
+}
+
 TEST_F(Completion, OffersValuesOfATemplatesVariable)
 {
     EXPECT_EQ(
@@ -107,7 +129,7 @@ TEST_F(Completion, KeepsAFailureToItsLog)
         = complete(R"({"ref":{"type":"ref/prompt","name":"paint"},"argument":{"name":"shade","value":"fail"}})");
     EXPECT_EQ(failed.at("error").at("message"), "It failed. The server's log has the reason.");
     ASSERT_EQ(logged_.size(), 1u);
-    EXPECT_EQ(logged_[0], "completion of shade failed: secret");
+    EXPECT_TRUE(logged_[0].starts_with("completion of shade failed: secret session=")) << logged_[0];
 }
 
 }
