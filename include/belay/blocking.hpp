@@ -34,6 +34,15 @@ public:
     /// 20 ms are merged, the newest wins.
     void progress(double value, std::optional<double> total = std::nullopt, std::string const& message = {});
 
+    // --- who calls
+
+    [[nodiscard]] belay::session session() const;
+    [[nodiscard]] std::string principal() const { return session().principal(); }
+    /// The W3C trace that the request belongs to; empty fields if there is none.
+    [[nodiscard]] belay::trace trace() const;
+    /// The request's `_meta`.
+    [[nodiscard]] json::object const& meta() const;
+
     /// Whether the call has ended without the function: cancelled, timed out, or the server is stopping. Nobody will
     /// see the result then, so a function that takes long looks here and returns early.
     [[nodiscard]] bool is_cancelled() const noexcept;

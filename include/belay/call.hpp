@@ -146,7 +146,8 @@ public:
     /// Whether the call has ended without the tool: cancelled, timed out, or the server is stopping.
     [[nodiscard]] bool is_cancelled() const noexcept;
 
-    /// Ends the caller's connection, not the call: the caller comes back after `retry` and misses nothing.
+    /// Ends the caller's connection, not the call: the caller comes back after `retry` and misses nothing. Clients
+    /// before 2025-11-25 would not come back, and keep theirs.
     void close_connection(std::chrono::milliseconds retry);
 
 private:
@@ -157,7 +158,8 @@ namespace detail {
 
 [[noreturn]] void throw_bad_answer(decode_error const& error);
 
-/// Whether clients can show it: no structs, lists or maps in it. (Lists of enums are forms too, from 2025-11-25 on.)
+/// Whether clients can show it: no structs, lists or maps in it, except that clients since 2025-11-25 have lists of
+/// enums.
 template<class T>
 consteval bool is_form()
 {

@@ -28,6 +28,7 @@ struct icon {
     std::string src;
     std::string mime;
     std::vector<std::string> sizes; ///< "48x48", "any"
+    std::string theme{};            ///< "light", "dark"; empty: for both
 };
 
 enum class role { user, assistant };

@@ -26,6 +26,7 @@
 #include <boost/describe/members.hpp>
 
 #include <array>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -568,6 +569,44 @@ template<class T>
     } else {
         detail::no_json<T>();
     }
+}
+
+/// Where a number is not finite, which JSON cannot say; empty: nowhere.
+template<class T>
+[[nodiscard]] std::string not_finite(T const& in)
+{
+    if constexpr (real<T>) {
+        return std::isfinite(in) ? "" : "a number";
+    } else if constexpr (is_optional<T>) {
+        return in ? detail::not_finite(*in) : std::string();
+    } else if constexpr (is_vector<T>) {
+        for (auto const& each : in)
+            if (auto found = detail::not_finite(each); !found.empty())
+                return found;
+    } else if constexpr (is_map<T>) {
+        for (auto const& [key, item] : in)
+            if (auto found = detail::not_finite(item); !found.empty())
+                return found;
+    } else if constexpr (structure<T>) {
+        std::string found;
+        detail::each(tag<members_of<T>>(), [&]<class D>(tag<D>) {
+            found = detail::not_finite(in.*D::pointer);
+            if (!found.empty())
+                found = D::name;
+            return found.empty();
+        });
+        return found;
+    }
+    return {};
+}
+
+/// encode() for what was promised with a schema. Throws std::domain_error for a number that is not finite.
+template<class T>
+[[nodiscard]] json::value encode_finite(T const& in)
+{
+    if (auto const found = detail::not_finite(in); !found.empty())
+        throw std::domain_error(found + " in its structured content is not finite");
+    return detail::write(in, json::storage_ptr());
 }
 
 }

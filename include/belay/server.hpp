@@ -92,7 +92,7 @@ tool_result to_tool_result(R value)
     else if constexpr (std::is_same_v<R, std::string>)
         made.text = std::move(value);
     else if constexpr (object_like<R>) // else: output_schema_of() says it
-        made.structured = encode(value);
+        made.structured = encode_finite(value);
     return made;
 }
 
@@ -292,7 +292,8 @@ public:
     tool_entry& output_schema(json::object schema);
     /// It changes nothing. Such a call may be made again after an interruption.
     tool_entry& read_only();
-    tool_entry& destructive();
+    /// Whether it may destroy something. Clients take a tool that changes things for one that may, unless it says not.
+    tool_entry& destructive(bool may = true);
     /// Doing it twice is doing it once.
     tool_entry& idempotent();
     /// It touches only a closed world, not "the internet".
@@ -328,6 +329,8 @@ public:
     /// Shown to models by clients that support it.
     server& instructions(std::string text);
     server& title(std::string text);
+    /// What it is for, in a sentence; for people.
+    server& describe(std::string text);
     server& website(std::string url);
     server& add_icon(icon icon);
     /// The lists that clients read.

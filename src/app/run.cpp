@@ -106,7 +106,9 @@ int serve(server const& server, settings const& settings)
         signal_thread.join();
         if (host.is_held_up()) {
             // Its threads cannot be ended and must not outlive what they use: so all of the process ends here.
-            log.warning("stopped: {} blocking tools did not return and are left behind", host.workers().running());
+            log.with("node", settings.runtime.node_name)
+                .warning(
+                    "stopped; blocking tools that did not return and are left behind: {}", host.workers().running());
             std::_Exit(0);
         }
         return 0;

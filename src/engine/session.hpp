@@ -21,7 +21,7 @@ struct attach_request {
     connection_id connection = 0;
     store::stream_id stream = 0;
     store::stream_kind kind = store::stream_kind::request;
-    bool can_return = true;      ///< the client has, or is about to get, an id to resume from
+    bool can_return = true;      ///< the client resumes when its connection ends before its call
     bool is_new_call = false;    ///< may be refused; who comes back for a stream never is
     std::size_t budget = 64;     ///< streams.open for this request
     standalone_policy policy = standalone_policy::takeover;

@@ -16,10 +16,10 @@ struct overloaded : Fs... {
 template<class... Fs>
 overloaded(Fs...) -> overloaded<Fs...>;
 
-engine::follower_settings settings_for(settings const& settings, priming_style style)
+engine::follower_settings settings_for(settings const& settings, bool can_return)
 {
     auto chosen = settings.follower;
-    if (style == priming_style::none) // such a client may have no id to come back with
+    if (!can_return)
         chosen.max_age = base::duration::zero();
     return chosen;
 }
@@ -28,10 +28,11 @@ engine::follower_settings settings_for(settings const& settings, priming_style s
 
 following::following(
     node& node, std::shared_ptr<live_session> session, base::loop& loop, engine::connection_id id,
-    store::stream_key stream, start_position from, priming_style priming, bool waits)
+    store::stream_key stream, start_position from, priming_style priming, bool can_return, bool waits)
     : node_(node), session_(std::move(session)), loop_(loop), id_(id), stream_(std::move(stream)), from_(from),
-      priming_(priming), is_allowed_(!waits), settings_(settings_for(node.settings(), priming)),
-      wake_pending_(std::make_shared<std::atomic<bool>>(false)), tick_(loop.timers(), [this] {
+      priming_(priming), can_return_(can_return), is_allowed_(!waits),
+      settings_(settings_for(node.settings(), can_return)), wake_pending_(std::make_shared<std::atomic<bool>>(false)),
+      tick_(loop.timers(), [this] {
           if (machine_) {
               machine_->tick(loop_.now(), actions_);
               perform();
@@ -166,8 +167,7 @@ void following::close_here(engine::close_reason reason, std::optional<std::chron
 {
     if (has_left_)
         return;
-    // A client that may have no id to come back with keeps its connection.
-    if (reason == engine::close_reason::asked && priming_ == priming_style::none)
+    if (reason == engine::close_reason::asked && !can_return_)
         return;
     if (machine_) {
         machine_->close(reason, retry, actions_);

@@ -64,7 +64,7 @@ class following final : public sink_writer, public std::enable_shared_from_this<
 public:
     following(
         node& node, std::shared_ptr<live_session> session, base::loop& loop, engine::connection_id id,
-        store::stream_key stream, start_position from, priming_style priming, bool waits);
+        store::stream_key stream, start_position from, priming_style priming, bool can_return, bool waits);
     ~following() override;
 
     /// The life of the stream that is followed, for the events' ids. Before start().
@@ -107,6 +107,7 @@ private:
     std::optional<engine::event_ids> ids_;
     start_position from_;
     priming_style priming_;
+    bool can_return_; // its client comes back if the connection is closed before the stream has ended
     bool is_allowed_;
     bool is_begun_ = false;
     bool is_announced_ = false;

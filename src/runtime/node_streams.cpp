@@ -27,7 +27,9 @@ std::expected<node::attachment, follow_refusal> node::attach(
     request.connection = next_connection_.fetch_add(1, std::memory_order_relaxed);
     request.stream = stream;
     request.kind = kind;
-    request.can_return = style != priming_style::none || from.sequence.value_or(0) > 0;
+    // Clients before 2025-11-25 take the end of a connection for the end of the call, unless they have come back
+    // before.
+    request.can_return = style == priming_style::empty || from.sequence.value_or(0) > 0;
     request.is_new_call = is_new_call;
     request.policy = settings_.standalone;
 
@@ -60,7 +62,7 @@ std::expected<node::attachment, follow_refusal> node::attach(
             made.over_budget = find(*decision.closed);
         made.fresh = std::make_shared<following>(
             *this, session, loop, request.connection, store::stream_key{session->key, stream}, from, style,
-            decision.waits);
+            request.can_return || kind == store::stream_kind::standalone, decision.waits);
         session->followers.push_back(made.fresh);
         write_presence(*session, now);
     }

@@ -2,6 +2,7 @@
 
 #include "protocol/message.hpp"
 #include "runtime/node.hpp"
+#include "server/call_state.hpp"
 #include "server/checks.hpp"
 #include "server/notices.hpp"
 #include "server/render.hpp"
@@ -41,6 +42,21 @@ void blocking_call::progress(double value, std::optional<double> total, std::str
     state_.progress(value, total, message);
 }
 
+session blocking_call::session() const
+{
+    return state_.session();
+}
+
+trace blocking_call::trace() const
+{
+    return detail::trace_for(state_.trace());
+}
+
+json::object const& blocking_call::meta() const
+{
+    return state_.meta();
+}
+
 bool blocking_call::is_cancelled() const noexcept
 {
     return state_.is_cancelled();
@@ -52,9 +68,14 @@ namespace belay::detail {
 
 blocking_state::blocking_state(
     runtime::node& node, std::shared_ptr<runtime::call> const& on, job job, admission::place place)
-    : node_(node), loop_(on->loop()), on_(on), id_(on->id()),
-      capabilities_(on->session().current_record()->client_capabilities), job_(std::move(job)), place_(std::move(place))
+    : node_(node), loop_(on->loop()), on_(on), id_(on->id()), session_(on->shared_session()), log_(on->logger()),
+      trace_(on->trace()), job_(std::move(job)), place_(std::move(place))
 {
+}
+
+belay::session blocking_state::session() const
+{
+    return belay::session(std::make_shared<session_link const>(node_, session_));
 }
 
 void blocking_state::run() noexcept
@@ -67,8 +88,8 @@ void blocking_state::run() noexcept
         try {
             response = protocol::result_response(id_, render(job_.run(context), job_.revision));
         } catch (...) {
-            auto const on = on_.lock();
-            response = failed_answer(on ? on->logger() : node_.log(), job_.name, id_, job_.revision, capabilities_);
+            response
+                = failed_answer(log_, job_.name, id_, job_.revision, session_->current_record()->client_capabilities);
         }
     } catch (...) { // failed_answer tells what tools throw; this is the end of memory
         response.reset();
@@ -81,8 +102,7 @@ void blocking_state::run() noexcept
 
 void blocking_state::log(log_level level, std::string notice)
 {
-    auto const on = on_.lock();
-    if (!on || static_cast<int>(level) < on->session().current_record()->log_level)
+    if (static_cast<int>(level) < session_->current_record()->log_level)
         return; // so that it neither takes the place of what is wanted nor counts as dropped
     std::lock_guard const lock(mutex_);
     put({std::move(notice), level});
@@ -195,8 +215,10 @@ std::expected<admission::begin, decode_error> prepare_blocking(
     if (!run)
         return std::unexpected(std::move(run).error());
     return [&node = request.node, workers,
-            job = blocking_state::job{request.revision, tool.name, token, with_output_check(tool, std::move(*run))}](
-               std::shared_ptr<runtime::call> on, admission::place place) mutable {
+            job = blocking_state::job{
+                request.revision, tool.name, token, context_of(request).meta,
+                with_output_check(
+                    tool, std::move(*run))}](std::shared_ptr<runtime::call> on, admission::place place) mutable {
         auto const state = std::make_shared<blocking_state>(node, on, std::move(job), std::move(place));
         on->on_interrupt([state] { state->cancel(); });
         auto const ticket = workers->try_post([state] { state->run(); });

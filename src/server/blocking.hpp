@@ -26,6 +26,7 @@ public:
         protocol::revision revision;
         std::string name;
         std::string token; ///< JSON text
+        json::object meta; ///< of the request
         blocking_work run;
     };
 
@@ -40,6 +41,9 @@ public:
     void log(log_level level, std::string notice);
     void progress(double value, std::optional<double> total, std::string const& message);
     [[nodiscard]] bool is_cancelled() const noexcept { return is_cancelled_.load(); }
+    [[nodiscard]] belay::session session() const;
+    [[nodiscard]] std::optional<protocol::trace_context> const& trace() const noexcept { return trace_; }
+    [[nodiscard]] json::object const& meta() const noexcept { return job_.meta; }
 
 private:
     struct message {
@@ -60,7 +64,9 @@ private:
     base::loop& loop_;
     std::weak_ptr<runtime::call> on_; // locked on the loop only, so that the call dies there
     std::string const id_;
-    std::string const capabilities_; // of the client, as JSON text
+    std::shared_ptr<runtime::live_session> const session_;
+    base::logger const log_;
+    std::optional<protocol::trace_context> const trace_;
     job job_;
     std::optional<admission::place> place_;
     std::atomic<bool> is_cancelled_ = false;

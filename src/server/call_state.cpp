@@ -91,10 +91,7 @@ session call::session() const
 
 trace call::trace() const
 {
-    auto const& of = state_->on().trace();
-    if (!of)
-        return {};
-    return {of->trace_id, of->parent_id, of->tracestate, of->is_sampled()};
+    return detail::trace_for(state_->on().trace());
 }
 
 json::object const& call::meta() const
@@ -112,6 +109,13 @@ void call::close_connection(std::chrono::milliseconds retry)
 namespace belay::detail {
 
 namespace asio = boost::asio;
+
+trace trace_for(std::optional<protocol::trace_context> const& of)
+{
+    if (!of)
+        return {};
+    return {of->trace_id, of->parent_id, of->tracestate, of->is_sampled()};
+}
 
 std::string progress_token_of(protocol::message const& message)
 {

@@ -30,6 +30,8 @@ struct call_context {
     json::object meta;
 };
 [[nodiscard]] call_context context_of(runtime::incoming const& request);
+/// As handlers see it.
+[[nodiscard]] trace trace_for(std::optional<protocol::trace_context> const& of);
 /// JSON text; empty: none.
 [[nodiscard]] std::string progress_token_of(protocol::message const& message);
 

@@ -99,6 +99,11 @@ complete(runtime::incoming const& request, prompt_catalogue const& prompts, reso
         static json::object const nothing;
         auto const* context = member(request.message.params, "context");
         auto const* others = member(context, "arguments");
+        auto const is_object = [](json::object const* in, std::string_view name) {
+            return !in || !in->contains(name) || in->at(name).is_object();
+        };
+        if (!is_object(request.message.params, "context") || !is_object(context, "arguments"))
+            return bad("params.context and its arguments must be objects");
         try {
             values = found->second(view(*value), others ? *others : nothing);
         } catch (...) {

@@ -198,6 +198,8 @@ json::object block_for(json::object block, protocol::revision revision)
         return content::text("[audio, " + text_of("mimeType") + "]");
     if (type->get_string() == "resource_link" && revision < r2025_06_18)
         return content::text(text_of("name") + ": " + text_of("uri"));
+    if (revision < r2025_11_25)
+        block.erase("icons");
     if (revision < r2025_06_18) {
         block.erase("_meta");
         if (auto* notes = block.if_contains("annotations"); notes && notes->is_object())

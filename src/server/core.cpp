@@ -359,6 +359,8 @@ server_core::initialize_result(protocol::revision revision, runtime::session_mod
     if (!about_.title.empty() && revision >= protocol::revision::r2025_06_18)
         info["title"] = about_.title;
     info["version"] = version_;
+    if (!about_.description.empty() && revision >= protocol::revision::r2025_11_25)
+        info["description"] = about_.description;
     if (!about_.website.empty() && revision >= protocol::revision::r2025_11_25)
         info["websiteUrl"] = about_.website;
     add_looks(info, about_.icons, {}, revision);

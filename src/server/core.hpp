@@ -28,6 +28,7 @@ public:
     /// What a server says of itself. Settled before the first request.
     struct self {
         std::string title;
+        std::string description;
         std::string website;
         std::string instructions;
         std::vector<icon> icons;

@@ -29,6 +29,11 @@ server& server::title(std::string text)
     core_->about().title = std::move(text);
     return *this;
 }
+server& server::describe(std::string text)
+{
+    core_->about().description = std::move(text);
+    return *this;
+}
 server& server::website(std::string url)
 {
     core_->about().website = std::move(url);
@@ -185,9 +190,9 @@ tool_entry& tool_entry::read_only()
     definition_.read_only = true;
     return *this;
 }
-tool_entry& tool_entry::destructive()
+tool_entry& tool_entry::destructive(bool may)
 {
-    definition_.destructive = true;
+    definition_.destructive = may;
     return *this;
 }
 tool_entry& tool_entry::idempotent()

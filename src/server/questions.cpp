@@ -6,9 +6,12 @@
 #include "server/call_state.hpp"
 #include "server/content.hpp"
 #include "server/render.hpp"
+#include "json/schema_check.hpp"
 #include "json/serialize.hpp"
 
 #include <boost/json/parse.hpp>
+
+#include <algorithm>
 
 namespace belay {
 
@@ -62,20 +65,62 @@ json::array sampling_messages(std::vector<sampling_message> const& given, protoc
     return messages;
 }
 
-/// The schema as clients of the revision understand it: 2025-06-18 has defaults for booleans only.
+/// `oneOf` with a title for each value, as clients of 2025-06-18 have it.
+void name_values(json::object& field)
+{
+    auto const* choices = field.if_contains("oneOf");
+    if (!choices || !choices->is_array())
+        return;
+    json::array values;
+    json::array names;
+    for (auto const& each : choices->get_array()) {
+        auto const* choice = each.if_object();
+        auto const* value = choice ? choice->if_contains("const") : nullptr;
+        if (!value)
+            return;
+        auto const* title = choice->if_contains("title");
+        values.push_back(*value);
+        names.push_back(title ? *title : *value);
+    }
+    field.erase("oneOf");
+    field["enum"] = std::move(values);
+    field["enumNames"] = std::move(names);
+}
+
+/// The schema as clients of the revision understand it: 2025-06-18 has defaults for booleans only, names values in
+/// another way, and cannot choose several.
 json::object form_for(json::object schema, protocol::revision revision)
 {
     schema.erase("additionalProperties");
     auto* properties = schema.if_contains("properties");
     if (revision >= protocol::revision::r2025_11_25 || !properties || !properties->is_object())
         return schema;
-    for (auto& each : properties->get_object())
-        if (auto* field = each.value().if_object()) {
-            auto const* type = field->if_contains("type");
-            if (type && type->is_string() && type->get_string() != "boolean")
+    auto const* required = schema.if_contains("required");
+    std::vector<std::string> unknown;
+    for (auto& [name, value] : properties->get_object())
+        if (auto* field = value.if_object()) {
+            auto const type = text_of(*field, "type");
+            if (type != "boolean")
                 field->erase("default");
+            name_values(*field);
+            if (type != "array")
+                continue;
+            if (required && required->is_array()
+                && std::ranges::find(required->get_array(), json::value(name)) != required->get_array().end())
+                throw tool_error(
+                    "This tool lets a person choose several values, which clients show since MCP 2025-11-25; this one "
+                    "speaks "
+                    + std::string(protocol::to_string(revision)) + ".");
+            unknown.emplace_back(name);
         }
+    for (auto const& name : unknown)
+        properties->get_object().erase(name);
     return schema;
+}
+
+bool is_block(json::value const& value)
+{
+    return value.is_object() && !text_of(value.get_object(), "type").empty();
 }
 
 }
@@ -125,13 +170,18 @@ call::ask(std::string key, std::string text, json::object schema, std::optional<
     if (state_->revision() >= protocol::revision::r2025_11_25)
         params["mode"] = "form";
     params["message"] = std::move(text);
-    params["requestedSchema"] = form_for(std::move(schema), state_->revision());
+    auto form = form_for(std::move(schema), state_->revision());
+    detail::schema_check const check(form);
+    params["requestedSchema"] = std::move(form);
     auto const result = co_await state_->ask(protocol::method::elicit, json_text::to_json(params), key, limit);
     auto const what = action_of(result);
     std::optional<json::object> values;
     if (what == action::accepted) {
         auto const* content = result.if_contains("content");
-        values = content && content->is_object() ? content->get_object() : json::object();
+        json::value const given = content ? *content : json::value(json::object());
+        if (auto const fits = check.check(given); !fits)
+            detail::throw_bad_answer(fits.error());
+        values = given.is_object() ? given.get_object() : json::object();
     }
     co_return answer<json::object>(what, std::move(values));
 }
@@ -153,6 +203,8 @@ task<action> call::ask_by_url(
 
 void call::url_is_done(std::string const& id)
 {
+    if (state_->revision() < protocol::revision::r2025_11_25)
+        return; // it has not asked such a client
     std::string params = "{\"elicitationId\":";
     json_text::append_json_string(params, id);
     params += '}';
@@ -196,8 +248,12 @@ task<sampled> call::sample(sampling_request request, std::optional<std::chrono::
     auto const result = co_await state_->ask(protocol::method::sample, json_text::to_json(params), {}, limit);
     sampled got;
     got.from = text_of(result, "role") == "user" ? role::user : role::assistant;
-    if (auto const* content = result.if_contains("content"))
-        got.content = *content;
+    auto const* content = result.if_contains("content");
+    bool const is_good
+        = content && (content->is_array() ? std::ranges::all_of(content->get_array(), is_block) : is_block(*content));
+    if (!is_good)
+        detail::throw_bad_answer({"/content", "expected a block, or an array of them"});
+    got.content = *content;
     got.model = text_of(result, "model");
     got.stop_reason = text_of(result, "stopReason");
     co_return got;
@@ -218,10 +274,15 @@ task<std::vector<root>> call::roots()
         throw tool_error("This tool needs to know the client's roots, and the client has none.");
     auto const result = co_await state_->ask(protocol::method::roots_list, {}, {}, std::nullopt);
     std::vector<root> all;
-    if (auto const* list = result.if_contains("roots"); list && list->is_array())
-        for (auto const& each : list->get_array())
-            if (each.is_object())
-                all.push_back({text_of(each.get_object(), "uri"), text_of(each.get_object(), "name")});
+    auto const* list = result.if_contains("roots");
+    if (!list || !list->is_array())
+        detail::throw_bad_answer({"/roots", "expected an array"});
+    for (auto const& each : list->get_array()) {
+        auto uri = each.is_object() ? text_of(each.get_object(), "uri") : std::string();
+        if (uri.empty())
+            detail::throw_bad_answer({"/roots/" + std::to_string(all.size()) + "/uri", "expected a URI"});
+        all.push_back({std::move(uri), text_of(each.get_object(), "name")});
+    }
     co_return all;
 }
 

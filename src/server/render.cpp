@@ -37,8 +37,15 @@ std::string render(tool_result const& result, protocol::revision revision)
     std::string out = R"({"content":)";
     if (!result.content.empty()) {
         json::array blocks;
-        for (auto const& each : result.content)
-            blocks.push_back(each.is_object() ? json::value(block_for(each.get_object(), revision)) : each);
+        for (auto const& each : result.content) {
+            auto const* block = each.if_object();
+            auto const* type = block ? block->if_contains("type") : nullptr;
+            if (!type || !type->is_string())
+                throw std::logic_error(
+                    "its content has something that is no block; belay::content makes them, and text alone goes into "
+                    "tool_result::text");
+            blocks.push_back(block_for(*block, revision));
+        }
         json_text::append_json(out, blocks);
     } else {
         out += R"([{"type":"text","text":)";
@@ -49,8 +56,12 @@ std::string render(tool_result const& result, protocol::revision revision)
         out += "}]";
     }
     if (result.structured && protocol::has_structured_content(revision)) {
-        out += R"(,"structuredContent":)";
+        // Clients refuse a result whose structured content is no object.
+        bool const is_object = result.structured->is_object();
+        out += is_object ? R"(,"structuredContent":)" : R"(,"structuredContent":{"result":)";
         json_text::append_json(out, *result.structured);
+        if (!is_object)
+            out += '}';
     }
     if (result.is_error)
         out += R"(,"isError":true)";
@@ -76,9 +87,15 @@ void append_tool(std::string& out, tool_definition const& tool, protocol::revisi
         out += R"(,"outputSchema":)";
         json_text::append_json(out, *tool.output_schema);
     }
-    bool const has_hints = tool.read_only || tool.destructive || tool.idempotent || tool.open_world;
+    // Before tools had titles of their own, one could stand here.
+    bool const has_title = !tool.title.empty() && revision == protocol::revision::r2025_03_26;
+    bool const has_hints = tool.read_only || tool.destructive || tool.idempotent || tool.open_world || has_title;
     if (has_hints && revision >= protocol::revision::r2025_03_26) {
         out += R"(,"annotations":{)";
+        if (has_title) {
+            out += R"("title":)";
+            json_text::append_json_string(out, tool.title);
+        }
         append_hint(out, "readOnlyHint", tool.read_only);
         append_hint(out, "destructiveHint", tool.destructive);
         append_hint(out, "idempotentHint", tool.idempotent);
@@ -110,6 +127,8 @@ void add_looks(json::object& to, std::vector<icon> const& icons, json::object co
                 for (auto const& size : each.sizes)
                     sizes.emplace_back(size);
             }
+            if (!each.theme.empty())
+                one["theme"] = each.theme;
             list.push_back(std::move(one));
         }
     }
@@ -130,7 +149,7 @@ bool has_capability(std::string_view capabilities, std::string_view name)
             return false;
         rest.remove_prefix(std::min(slash + 1, rest.size()));
     }
-    return true;
+    return at->is_object();
 }
 
 std::string failed_answer(

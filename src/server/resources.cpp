@@ -45,7 +45,7 @@ void append_resource(std::string& out, resource_definition const& what, protocol
         object["description"] = what.description;
     if (!what.mime.empty())
         object["mimeType"] = what.mime;
-    if (what.size && revision >= protocol::revision::r2025_03_26)
+    if (what.size)
         object["size"] = *what.size;
     if (what.notes) {
         auto notes = annotations_object(*what.notes);

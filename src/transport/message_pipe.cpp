@@ -58,6 +58,19 @@ private:
     std::uint64_t written_ = 0;
 };
 
+namespace {
+
+/// Of what is no message, so that its sender knows which one it was.
+std::string id_in(json::value const& value)
+{
+    auto const* object = value.if_object();
+    auto const* id = object ? object->if_contains("id") : nullptr;
+    auto text = id ? protocol::id_text(*id) : std::string();
+    return text.empty() ? "null" : text;
+}
+
+}
+
 message_pipe::message_pipe(
     runtime::node& node, runtime::service& service, base::loop& loop, line_output& out, message_pipe_settings settings)
     : node_(node), service_(service), loop_(loop), out_(out), settings_(std::move(settings))
@@ -96,7 +109,7 @@ void message_pipe::receive(std::string_view line)
     if (!batch) {
         auto const message = protocol::read_message(kept->value);
         if (!message)
-            return write(protocol::error_response("null", message.error()));
+            return write(protocol::error_response(id_in(kept->value), message.error()));
         return receive(kept, *message);
     }
     auto const refuse = [&](std::string why) {
@@ -110,7 +123,7 @@ void message_pipe::receive(std::string_view line)
     for (auto const& each : *batch) {
         auto message = protocol::read_message(each);
         if (!message)
-            return write(protocol::error_response("null", message.error()));
+            return write(protocol::error_response(id_in(each), message.error()));
         if (message->method == protocol::method::initialize)
             return refuse("initialize must not be part of a batch");
         messages.push_back(std::move(*message));

@@ -153,9 +153,10 @@ void streamable_http::dispatch_batch(exchange_ptr exchange, runtime::session_use
 {
     std::string ids;
     bool is_instant = settings_.answer != answer_form::sse;
+    std::vector<protocol::message> notices;
     for (auto const& each : body->batch) {
         if (each.kind == protocol::message_kind::notification)
-            runtime::handle_notification(node_, use.session(), each);
+            notices.push_back(each);
         else if (each.kind == protocol::message_kind::response)
             node_.take_answer(use.session(), each);
         else {
@@ -164,19 +165,28 @@ void streamable_http::dispatch_batch(exchange_ptr exchange, runtime::session_use
         }
     }
     std::erase_if(body->batch, [](auto const& each) { return each.kind != protocol::message_kind::request; });
-    if (body->batch.empty())
+    // After the requests that they may be about.
+    auto const take_notices = [this, session = use.session(), body, notices = std::move(notices)] {
+        for (auto const& each : notices)
+            runtime::handle_notification(node_, session, each);
+    };
+    if (body->batch.empty()) {
+        take_notices();
         return exchange->respond({202, {}, {}}, {});
+    }
     if (is_instant || settings_.answer == answer_form::json) {
         auto const kept = std::make_shared<runtime::session_use>(std::move(use));
-        return hold_batch(
+        hold_batch(
             {node_, service_, kept->session(), revision_of(*kept)}, exchange, *body, [](auto const&) {},
             [exchange, kept](std::string all) { exchange->respond({200, json_type, {}}, all); });
+        return take_notices();
     }
-    run_batch(std::move(exchange), use, std::move(body), std::move(ids));
+    run_batch(std::move(exchange), use, std::move(body), std::move(ids), take_notices);
 }
 
 void streamable_http::run_batch(
-    exchange_ptr exchange, runtime::session_use const& use, std::shared_ptr<posted> body, std::string ids)
+    exchange_ptr exchange, runtime::session_use const& use, std::shared_ptr<posted> body, std::string ids,
+    std::move_only_function<void()> then)
 {
     auto& loop = exchange->loop();
     auto const revision = revision_of(use);
@@ -184,14 +194,15 @@ void streamable_http::run_batch(
     runtime::call_request request{std::move(ids), revision, {}, caller_of(exchange->request()), {}, trace};
     node_.begin_call(
         use, loop, std::move(request),
-        [this, exchange = std::move(exchange), body, revision, trace,
-         session = use.session()](result<runtime::begun_call> begun) mutable {
+        [this, exchange = std::move(exchange), body, revision, trace, session = use.session(),
+         then = std::move(then)](result<runtime::begun_call> begun) mutable {
             if (!begun)
                 return refuse_begin(*exchange, begun.error());
             note_stream(*exchange, *begun->following);
             auto const sink = std::make_shared<sse_sink>(std::move(exchange), begun->following);
             sink->begin();
             transport::run_batch({node_, service_, session, revision}, begun->call, *body, trace ? &*trace : nullptr);
+            then();
             begun->following->start(sink);
         });
 }

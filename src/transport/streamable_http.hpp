@@ -47,8 +47,9 @@ private:
     void answer_initialize(
         exchange_ptr exchange, runtime::session_use const& use, std::string id, protocol::revision revision);
     void dispatch_batch(exchange_ptr exchange, runtime::session_use use, std::shared_ptr<posted> body);
-    void
-    run_batch(exchange_ptr exchange, runtime::session_use const& use, std::shared_ptr<posted> body, std::string ids);
+    void run_batch(
+        exchange_ptr exchange, runtime::session_use const& use, std::shared_ptr<posted> body, std::string ids,
+        std::move_only_function<void()> then);
     void dispatch(exchange_ptr exchange, runtime::session_use use, std::shared_ptr<posted const> body);
     void run_instant(
         exchange_ptr exchange, runtime::session_use const& use, std::shared_ptr<posted const> body,

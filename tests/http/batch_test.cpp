@@ -112,6 +112,20 @@ TEST_F(Batch, OneOfThemCanBeCancelled)
     EXPECT_EQ(text_at(all[1], "result/content/0/text"), "slept 3");
 }
 
+TEST_F(Batch, CancelsWhatItBegins)
+{
+    start();
+    auto const session = open_session("2025-03-26");
+    auto stream = open_post(
+        session,
+        "[" + notification("notifications/cancelled", R"({"requestId":1})") + "," + slow("1", 50) + "," + slow("2", 1)
+            + "]");
+    auto const all = responses(read_to_end(stream));
+    ASSERT_EQ(all.size(), 2u);
+    EXPECT_EQ(at(all[0], "error/code"), json::value(-32800));
+    EXPECT_EQ(text_at(all[1], "result/content/0/text"), "slept 1");
+}
+
 TEST_F(Batch, EndsWithItsSession)
 {
     start();

@@ -290,6 +290,23 @@ TEST_F(Blocking, AFunctionFasterThanTheServerLosesTheOldest)
     EXPECT_TRUE(all.has_response());
 }
 
+TEST_F(Blocking, KnowsWhoCalls)
+{
+    server_.tool("who", [](blocking_call& call) {
+        return fmt::format(
+            "{} {} {} {} {}", call.principal(), call.session().name().empty() ? "unnamed" : "named", call.trace().id,
+            call.trace().parent, call.meta().contains("mine"));
+    });
+    start();
+    auto const session = open_session();
+    auto stream = open_post(
+        session, tool_call("1", "who", "{}", R"({"mine":1})"),
+        {{"traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}});
+    EXPECT_EQ(
+        text_at(read_all(stream).response(), "result/content/0/text"),
+        "anonymous named 0af7651916cd43dd8448eb211c80319c b7ad6b7169203331 true");
+}
+
 TEST_F(Blocking, WhatNobodyWantsToHearIsNotLost)
 {
     settings_.runtime.limits.events_per_stream = 10;

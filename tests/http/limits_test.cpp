@@ -380,9 +380,39 @@ TEST_F(Limits, TenCallsOfAPageFinishByPolling)
     }
 }
 
-TEST_F(Limits, ClientsWithoutACursorAreNotCutOff)
+TEST_F(Limits, OlderClientsKeepTheConnectionThatAToolWouldClose)
 {
-    settings_.runtime.priming_legacy = runtime::legacy_priming::off;
+    server_.tool("closes", [](call& call) -> task<std::string> {
+        call.close_connection(100ms);
+        co_await call.sleep(1s);
+        co_return "still here";
+    });
+    settings_.runtime.follower.max_age = 30s;
+    server_.tool("long", [](call& call) -> task<std::string> {
+        co_await call.sleep(5min);
+        co_return "still here";
+    });
+    start();
+    for (auto const* version : {"2024-11-05", "2025-03-26", "2025-06-18"}) {
+        auto const session = open_session(version);
+        for (auto const* tool : {"closes", "long"}) {
+            auto stream = open_post(session, tool_call("1", tool));
+            EXPECT_EQ(text_at(read_to_end(stream).response(), "result/content/0/text"), "still here")
+                << version << tool;
+        }
+    }
+    auto const session = open_session("2025-11-25");
+    auto stream = open_post(session, tool_call("1", "closes"));
+    seen got;
+    while (auto const event = next(stream))
+        got.add(*event);
+    EXPECT_FALSE(got.has_response());
+    auto resumed = get(session, got.cursor);
+    EXPECT_EQ(text_at(read_to_end(resumed).response(), "result/content/0/text"), "still here");
+}
+
+TEST_F(Limits, ClientsThatDoNotComeBackAreNotCutOff)
+{
     settings_.runtime.open_without_origin = 2;
     start();
     auto const session = open_session("2025-06-18");

@@ -12,6 +12,15 @@ struct form {
 };
 BOOST_DESCRIBE_STRUCT(form, (), (name))
 
+enum class colour { red, green };
+BOOST_DESCRIBE_ENUM(colour, red, green)
+struct several {
+    std::vector<colour> colours;
+};
+BOOST_DESCRIBE_STRUCT(several, (), (colours))
+
+json::array const pets{json::object{{"const", "c"}, {"title", "Cat"}}, json::object{{"const", "d"}, {"title", "Dog"}}};
+
 json::object const any_form{{"type", "object"}, {"properties", json::object()}};
 
 constexpr auto everything = R"({"elicitation":{},"sampling":{},"roots":{}})";
@@ -89,6 +98,22 @@ protected:
         server_.tool("sample", [](call& call) -> task<std::string> {
             auto const got = co_await call.sample("Say something", 10);
             co_return got.text();
+        });
+        server_.tool("raw", [](call& call) -> task<std::string> {
+            json::object schema{{"type", "object"}};
+            schema["properties"] = json::object{
+                {"name", json::object{{"type", "string"}}},
+                {"age", json::object{{"type", "integer"}, {"maximum", 100}, {"default", 7}}},
+                {"pet", json::object{{"type", "string"}, {"oneOf", pets}}},
+                {"toys", json::object{{"type", "array"}, {"items", json::object{{"type", "string"}}}}}};
+            schema["required"] = json::array{"name"};
+            auto const got = co_await call.ask("raw", "Who are you?", std::move(schema));
+            call.url_is_done("never-asked");
+            co_return got ? "accepted" : "not accepted";
+        });
+        server_.tool("several", [](call& call) -> task<std::string> {
+            auto const got = co_await call.ask<several>("several", "Which?");
+            co_return got ? "accepted" : "not accepted";
         });
         server_.tool("roots", [](call& call) -> task<std::string> {
             auto const all = co_await call.roots();
@@ -501,6 +526,68 @@ TEST_F(Questions, AnswersThatAreNoneEndTheCallProperly)
         EXPECT_EQ(at(rest.response(), "result/isError"), json::value(true)) << odd;
         EXPECT_NE(result_text(rest), "") << odd;
     }
+}
+
+TEST_F(Questions, AnswersAreHeldToWhatWasAsked)
+{
+    start();
+    auto const session = open_able_session();
+    struct odd_answer {
+        char const* tool;
+        char const* result;
+        char const* place;
+    };
+    for (auto const& [tool, result, place] : {
+             odd_answer{"raw", R"({"action":"accept"})", "/name: required"},
+             odd_answer{"raw", R"({"action":"accept","content":[]})", "expected object"},
+             odd_answer{"raw", R"({"action":"accept","content":{"name":5}})", "/name: expected string"},
+             odd_answer{"raw", R"({"action":"accept","content":{"name":"A","age":101}})", "/age: "},
+             odd_answer{"raw", R"({"action":"accept","content":{"name":"A","pet":"x"}})", "/pet: "},
+             odd_answer{"sample", R"({})", "/content: "},
+             odd_answer{"sample", R"({"role":"assistant","content":"y"})", "/content: "},
+             odd_answer{"sample", R"({"role":"assistant","content":[{}]})", "/content: "},
+             odd_answer{"roots", R"({})", "/roots: "},
+             odd_answer{"roots", R"({"roots":"x"})", "/roots: "},
+             odd_answer{"roots", R"({"roots":[{"uri":5}]})", "/roots/0/uri: "},
+         }) {
+        seen got;
+        auto stream = begin(session, tool, got);
+        EXPECT_EQ(post(session, answer_text(question_id(got), result)).status, 202u);
+        auto const rest = read_to_end(stream);
+        EXPECT_EQ(at(rest.response(), "result/isError"), json::value(true)) << result;
+        EXPECT_TRUE(result_text(rest).contains(place)) << result << ": " << result_text(rest);
+    }
+    seen got;
+    auto stream = begin(session, "raw", got);
+    EXPECT_EQ(
+        post(session, answer_text(question_id(got), R"({"action":"accept","content":{"name":"A","pet":"d"}})")).status,
+        202u);
+    EXPECT_EQ(result_text(read_to_end(stream)), "accepted");
+}
+
+TEST_F(Questions, OlderClientsGetFormsThatTheyKnow)
+{
+    start();
+    auto const session = open_able_session("2025-06-18");
+    auto listener = get(session);
+    seen got;
+    auto stream = begin(session, "raw", got);
+    auto const properties
+        = at(message_of(*std::ranges::find_if(got.events, is_question)), "params/requestedSchema/properties");
+    EXPECT_EQ(
+        at(properties, "pet"), (json::value{{"type", "string"}, {"enum", {"c", "d"}}, {"enumNames", {"Cat", "Dog"}}}));
+    EXPECT_EQ(at(properties, "age"), (json::value{{"type", "integer"}, {"maximum", 100}}));
+    EXPECT_FALSE(properties.as_object().contains("toys")) << "several values at once came in 2025-11-25";
+    EXPECT_EQ(
+        post(session, answer_text(question_id(got), R"({"action":"accept","content":{"name":"A","pet":"d"}})")).status,
+        202u);
+    EXPECT_EQ(result_text(read_to_end(stream)), "accepted");
+    EXPECT_TRUE(read_now(listener).events.empty()) << "pages to open came in 2025-11-25, and so did their end";
+
+    auto other = open_post(session, tool_call("2", "several"));
+    auto const refused = read_to_end(other);
+    EXPECT_EQ(at(refused.response(), "result/isError"), json::value(true));
+    EXPECT_TRUE(result_text(refused).contains("2025-06-18"));
 }
 
 TEST_F(Questions, AKeyIsForOneQuestion)

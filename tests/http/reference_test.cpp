@@ -215,6 +215,21 @@ TEST_F(Reference, ASubscriptionIsToldToTheModel)
     }
 }
 
+TEST_F(Reference, OnlyWhatThereIsIsSubscribedTo)
+{
+    start_and_open();
+    auto stream = open_post(session_, rpc("1", "resources/subscribe", R"({"uri":"test://static/resource/101"})"));
+    EXPECT_EQ(at(read_to_end(stream).response(), "error/code"), json::value(-32002));
+    EXPECT_TRUE(server_.subscriptions().empty());
+}
+
+TEST_F(Reference, SumsAreNumbers)
+{
+    start_and_open();
+    auto const sum = ask_for("tools/call", R"({"name":"add","arguments":{"a":1e308,"b":1e308}})");
+    EXPECT_EQ(at(sum, "isError"), json::value(true));
+}
+
 TEST_F(Reference, StandardErrorIsToldWhereItIsWanted)
 {
     app::add_reference_stderr(server_);

@@ -151,6 +151,17 @@ class Stdio(unittest.TestCase):
         self.assertEqual(codes, [-32700, -32600, -32600])
         self.assertEqual(server.request(1, "ping")[0]["result"], {})
 
+    def test_what_is_no_message_is_answered_with_its_id(self):
+        server = self.start()
+        server.initialize()
+        for line, expected in (({"jsonrpc": "2.0", "id": 6, "method": "ping", "params": [1]}, 6),
+                               ({"id": "seven", "method": "ping"}, "seven"),
+                               ({"jsonrpc": "2.0", "id": 1.5, "method": "ping"}, None)):
+            server.send(line)
+            answer = server.receive()
+            self.assertEqual(answer["id"], expected)
+            self.assertIn("error", answer)
+
     def test_a_batch(self):
         server = self.start()
         server.initialize("2025-03-26")

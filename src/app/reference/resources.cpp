@@ -19,6 +19,14 @@ char const* mime_of(std::int64_t id)
     return is_text(id) ? "text/plain" : "application/octet-stream";
 }
 
+bool is_numbered(std::string const& uri)
+{
+    for (std::int64_t id = 1; id <= static_resources; ++id)
+        if (uri == static_uri(id))
+            return true;
+    return false;
+}
+
 struct numbered_args {
     std::int64_t id = 0;
 };
@@ -34,10 +42,15 @@ resource_contents read_numbered(numbered_args args)
 // As the reference server of the protocol does, so that a client sees a question outside of tools.
 task<void> tell_model(call& call, std::string uri)
 {
+    if (!is_numbered(uri))
+        throw not_found("there is no such number");
     if (!call.can_sample())
         co_return;
+    sampling_request request;
+    request.messages.push_back({role::user, content::text("A client subscribes to " + uri + ".")});
+    request.max_tokens = 100;
     try {
-        (void)co_await call.sample("A client subscribes to " + uri + ".", 100);
+        (void)co_await call.sample(std::move(request), std::chrono::minutes(1));
     } catch (client_error const&) {
         // The subscription does not depend on what the model says.
     }

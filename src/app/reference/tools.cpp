@@ -44,7 +44,10 @@ BOOST_DESCRIBE_STRUCT(add_args, (), (a, b))
 
 std::string add(add_args args)
 {
-    return fmt::format("The sum of {} and {} is {}.", number(args.a), number(args.b), number(args.a + args.b));
+    auto const sum = args.a + args.b;
+    if (!std::isfinite(sum))
+        throw tool_error("The sum is larger than a number can be.");
+    return fmt::format("The sum of {} and {} is {}.", number(args.a), number(args.b), number(sum));
 }
 
 struct operation_args {

@@ -114,12 +114,15 @@ TEST_F(Completion, HasNothingForAnArgumentWithoutValues)
 
 TEST_F(Completion, RefusesWhatIsNotThere)
 {
-    for (auto const* const params :
-         {"{}", R"({"ref":{"type":"ref/prompt","name":"paint"}})",
-          R"({"ref":{"type":"ref/prompt","name":"other"},"argument":{"name":"a","value":""}})",
-          R"({"ref":{"type":"ref/resource","uri":"x://1"},"argument":{"name":"a","value":""}})",
-          R"({"ref":{"type":"ref/tool","name":"paint"},"argument":{"name":"a","value":""}})",
-          R"({"ref":{"type":"ref/prompt","name":"paint"},"argument":{"name":"colour","value":1}})"})
+    for (
+        auto const* const params :
+        {"{}", R"({"ref":{"type":"ref/prompt","name":"paint"}})",
+         R"({"ref":{"type":"ref/prompt","name":"other"},"argument":{"name":"a","value":""}})",
+         R"({"ref":{"type":"ref/resource","uri":"x://1"},"argument":{"name":"a","value":""}})",
+         R"({"ref":{"type":"ref/tool","name":"paint"},"argument":{"name":"a","value":""}})",
+         R"({"ref":{"type":"ref/prompt","name":"paint"},"argument":{"name":"colour","value":""},"context":5})",
+         R"({"ref":{"type":"ref/prompt","name":"paint"},"argument":{"name":"colour","value":""},"context":{"arguments":[1]}})",
+         R"({"ref":{"type":"ref/prompt","name":"paint"},"argument":{"name":"colour","value":1}})"})
         EXPECT_EQ(complete(params).at("error").at("code"), -32602) << params;
 }
 

@@ -390,6 +390,25 @@ TEST_F(Dispatch, ShowsAToolErrorAndHidesOtherExceptions)
     EXPECT_TRUE(logged_[0].starts_with("tool breaks failed: secret session=")) << logged_[0];
 }
 
+struct reading {
+    double value = 0;
+    std::vector<double> others;
+};
+BOOST_DESCRIBE_STRUCT(reading, (), (value, others))
+
+TEST_F(Dispatch, SendsNoNumberThatJsonDoesNotHave)
+{
+    auto const infinity = std::numeric_limits<double>::infinity();
+    server_.tool("fine", [] { return reading{1.5, {2}}; });
+    server_.tool("infinite", [infinity] { return reading{infinity, {}}; });
+    server_.tool("none", [] { return reading{0, {1, std::numeric_limits<double>::quiet_NaN()}}; });
+    EXPECT_EQ(answer(call("fine", "{}")).at("result").at("structuredContent").at("value"), 1.5);
+    for (auto const& [tool, place] : {std::pair{"infinite", "value"}, std::pair{"none", "others"}}) {
+        EXPECT_EQ(answer(call(tool, "{}")).at("result").at("isError"), true);
+        EXPECT_TRUE(logged_.back().contains(std::string(place) + " in its structured content is not finite"));
+    }
+}
+
 // --- tools that wait
 
 TEST_F(Dispatch, RunsAToolThatWaitsToItsFirstWait)

@@ -101,7 +101,9 @@ TEST(RenderedTool, ShowsWhatTheRevisionKnows)
         R"({"name":"t","description":"does it","inputSchema":{"type":"object"}})");
     EXPECT_EQ(
         rendered(tool, revision::r2025_03_26),
-        R"({"name":"t","description":"does it","inputSchema":{"type":"object"},)" + std::string(hints) + "}");
+        R"({"name":"t","description":"does it","inputSchema":{"type":"object"},"annotations":{"title":"T",)"
+            + std::string(hints.substr(hints.find('{') + 1)) + "}")
+        << "the only place for a title";
     for (auto const each : {revision::r2025_06_18, revision::r2025_11_25})
         EXPECT_EQ(
             rendered(tool, each),
@@ -115,8 +117,27 @@ TEST(RenderedTool, ShowsOnlyTheHintsItWasGiven)
     tool.read_only.reset();
     tool.idempotent.reset();
     tool.open_world.reset();
-    auto const shown = json::parse(rendered(tool, revision::r2025_03_26));
+    auto const shown = json::parse(rendered(tool, revision::r2025_06_18));
     EXPECT_EQ(shown.at("annotations"), (json::value{{"destructiveHint", false}}));
+}
+
+TEST(RenderedResult, HasAnObjectAsStructuredContent)
+{
+    tool_result result;
+    result.structured = json::array{1, 2};
+    for (auto const each : {revision::r2025_06_18, revision::r2025_11_25})
+        EXPECT_EQ(
+            render(result, each),
+            R"({"content":[{"type":"text","text":"[1,2]"}],"structuredContent":{"result":[1,2]}})");
+}
+
+TEST(RenderedResult, HasNothingButBlocksAsContent)
+{
+    for (json::value const& odd : {json::value("just text"), json::value(json::object{{"text", "no type"}})}) {
+        tool_result result;
+        result.content.push_back(odd);
+        EXPECT_THROW((void)render(result, revision::r2025_11_25), std::logic_error);
+    }
 }
 
 // --- what a tool throws
