@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Keeps documents true. Three kinds of checks over every Markdown file of the project:
+"""Keeps documents true. Four kinds of checks over every Markdown file of the project:
 
 - `<!-- cut: FILE NAME -->` before a code block: the block is what stands in FILE between lines that contain
   `[NAME]` and `[/NAME]` in a comment, without its common indentation.
+- Every block of C++ has such a line before it: what is shown was compiled.
 - `<!-- output: COMMAND -->` … `<!-- end -->`: what stands between is what the command prints. Commands:
   `belay settings`, `tools/check_rooms.py --markdown`.
 - A relative link leads to a file that exists.
@@ -79,6 +80,11 @@ def check(path):
     if arguments.write and fresh != text:
         path.write_text(fresh)
         print(f"{where}: mended")
+
+    for found in re.finditer(r"^```(?:cpp|c\+\+)$", fresh, flags=re.M):
+        if not re.search(r"<!-- cut: \S+ \S+ -->\n+$", fresh[: found.start()]):
+            line = fresh.count("\n", 0, found.start()) + 1
+            problems.append(f"{where}: line {line}: a block of C++ that is cut from no file")
 
     prose = re.sub(r"```.*?```", "", fresh, flags=re.S)
     for target in re.findall(r"\]\(([^)\s]+)\)", prose):

@@ -27,6 +27,8 @@ CASES = [
     (["check_docs.py"], {"a.cpp": HELLO, "a.md": f"<!-- cut: a.cpp part -->\n{FENCE}cpp\nint a;\n    int b;\n{FENCE}\n"}, False),
     (["check_docs.py"], {"a.cpp": HELLO, "a.md": f"<!-- cut: a.cpp part -->\n{FENCE}cpp\nint a;\n    int c;\n{FENCE}\n"}, True),
     (["check_docs.py"], {"a.cpp": HELLO, "a.md": f"<!-- cut: a.cpp other -->\n{FENCE}cpp\n{FENCE}\n"}, True),
+    (["check_docs.py"], {"a.md": f"{FENCE}cpp\nint a;\n{FENCE}\n"}, True),
+    (["check_docs.py"], {"a.md": f"{FENCE}sh\nls\n{FENCE}\n"}, False),
     (["check_docs.py"], {"a.md": "[a](b.md)"}, True),
     (["check_docs.py"], {"a.md": "[a](b.md#c) [d](https://example.org)", "b.md": ""}, False),
     (["check_docs.py", "--belay", "/bin/echo"], {"a.md": "<!-- output: belay settings -->\nsettings\n<!-- end -->\n"}, False),
