@@ -148,6 +148,31 @@ TEST_F(Operators, AccessLogNamesTheStreamOfACall)
     EXPECT_EQ(field(last_line_with("stream resumed"), "stream"), field(of_post, "stream"));
 }
 
+TEST_F(Operators, ToolsSeeTheTrace)
+{
+    server_.tool("trace", [](call& call) -> task<std::string> {
+        auto const trace = call.trace();
+        std::string text = trace ? trace.id + " " + trace.parent + " " + trace.state : "none";
+        if (trace)
+            text += " " + trace.header("00f067aa0ba902b7");
+        co_return text;
+    });
+    start();
+    auto const session = open_session();
+    auto const seen_by_tool = [&](header_list headers, std::string_view meta) {
+        auto stream = open_post(session, tool_call("1", "trace", "{}", meta), std::move(headers));
+        return text_at(read_to_end(stream).response(), "result/content/0/text");
+    };
+    EXPECT_EQ(
+        seen_by_tool({{"traceparent", traceparent}, {"tracestate", "a=b"}}, "{}"),
+        "0af7651916cd43dd8448eb211c80319c b7ad6b7169203331 a=b "
+        "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01");
+    auto const in_meta = fmt::format(R"({{"traceparent":"{}"}})", other_traceparent);
+    EXPECT_TRUE(seen_by_tool({{"traceparent", traceparent}}, in_meta).starts_with("11111111111111111111111111111111"))
+        << "the message's own is nearer";
+    EXPECT_EQ(seen_by_tool({}, "{}"), "none");
+}
+
 TEST_F(Operators, AccessLogHasTheTrace)
 {
     settings_.log_access = true;
