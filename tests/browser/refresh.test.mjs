@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { expectedNotes, notifications, utility } from '../clients/lib/expect.mjs';
 import { eventually } from './lib/eventually.mjs';
-import { recovered, scenarios } from './lib/scenario.mjs';
+import { recovered, scenarios, wholeBrowser } from './lib/scenario.mjs';
 
 /** The page goes away until the server has appended `count` more events. */
 async function away({ server }, tab, count) {
@@ -194,4 +194,4 @@ scenarios('refresh', [
     ['several calls in flight (AS-08)', {}, several],
     ['what has ended stays', {}, endedBefore],
     ['cancel after a reload (AS-12)', {}, cancelAfterwards],
-]);
+], wholeBrowser);

@@ -9,6 +9,10 @@ import { Tab } from './tab.mjs';
 
 export const pictures = fileURLToPath(new URL('../../../build/screenshots/', import.meta.url));
 
+/** Chromium as people have it, and its engine without windows, which takes little more than half of the processor. */
+export const wholeBrowser = '/usr/bin/chromium';
+const engine = '/usr/bin/chromium-headless-shell';
+
 /** A host that is not this machine, for the browser. */
 export const elsewhere = 'app.example';
 
@@ -24,13 +28,13 @@ export const recovered = (count) => `Recovered ${count} missed notification${cou
  * A list of [name, options, body]. Options: flags of the server; context, options of the browser's; expected, patterns
  * of the complaints that the browser may write to its console.
  */
-export function scenarios(title, list) {
+export function scenarios(title, list, executablePath = engine) {
     // Scenarios wait for timers of seconds; more at once would make them wait for the processor.
     describe(title, { concurrency: 4 }, () => {
         let browser;
         before(async () => {
             browser = await chromium.launch({
-                executablePath: '/usr/bin/chromium',
+                executablePath,
                 args: ['--no-sandbox', `--host-resolver-rules=MAP ${elsewhere} 127.0.0.1`],
             });
         });
