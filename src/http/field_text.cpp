@@ -5,21 +5,6 @@
 
 namespace belay::http {
 
-namespace {
-
-char lower(char c) noexcept
-{
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-}
-
-}
-
-bool equals_ignoring_case(std::string_view a, std::string_view b) noexcept
-{
-    return a.size() == b.size()
-        && std::equal(a.begin(), a.end(), b.begin(), [](char left, char right) { return lower(left) == lower(right); });
-}
-
 std::string_view trimmed(std::string_view text) noexcept
 {
     auto const first = std::min(text.find_first_not_of(" \t"), text.size());

@@ -134,7 +134,7 @@ void streamable_http::post(exchange_ptr exchange)
         return refuse(
             *exchange, 406,
             {code::server_error, "Not Acceptable: Client must accept both application/json and text/event-stream", {}});
-    auto const body = read_post(*exchange, settings_.batch_max);
+    auto body = read_post(*exchange, settings_.batch_max);
     if (!body)
         return;
     if (body->is_batch())
@@ -144,8 +144,8 @@ void streamable_http::post(exchange_ptr exchange)
         });
     if (body->message.method == protocol::method::initialize && body->message.kind == protocol::message_kind::request)
         return initialize(std::move(exchange), body->message);
-    with_session(std::move(exchange), [this, body](exchange_ptr of, runtime::session_use use) {
-        dispatch(std::move(of), std::move(use), body);
+    with_session(std::move(exchange), [this, body](exchange_ptr of, runtime::session_use use) mutable {
+        dispatch(std::move(of), std::move(use), std::move(body));
     });
 }
 
