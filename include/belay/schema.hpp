@@ -193,9 +193,8 @@ constexpr void no_json()
 {
     static_assert(
         is_unknown<T>,
-        "belay has no JSON for this type: a struct needs BOOST_DESCRIBE_STRUCT, an enum BOOST_DESCRIBE_ENUM; the top "
-        "of "
-        "belay/schema.hpp lists the others");
+        "belay has no JSON for this type: a struct needs BOOST_DESCRIBE_STRUCT, an enum BOOST_DESCRIBE_ENUM; for the "
+        "others see the top of belay/schema.hpp");
 }
 
 template<class T>

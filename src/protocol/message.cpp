@@ -94,6 +94,12 @@ std::expected<message, rpc_error> read_message(json::value const& value, message
     return read;
 }
 
+json::object const* meta_of(message const& message) noexcept
+{
+    auto const* meta = message.params ? message.params->if_contains("_meta") : nullptr;
+    return meta ? meta->if_object() : nullptr;
+}
+
 std::expected<revision, rpc_error> negotiate(message const& initialize)
 {
     auto const* version = initialize.params ? initialize.params->if_contains("protocolVersion") : nullptr;

@@ -51,6 +51,9 @@ struct message_limits {
 [[nodiscard]] std::expected<json::value, rpc_error>
 parse_json(std::string_view bytes, json::storage_ptr storage, message_limits const& limits = {});
 
+/// The `_meta` of its params; null if there is none.
+[[nodiscard]] json::object const* meta_of(message const& message) noexcept;
+
 /// Reads one JSON-RPC message.
 [[nodiscard]] std::expected<message, rpc_error>
 read_message(json::value const& value, message_limits const& limits = {});

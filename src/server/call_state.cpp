@@ -119,18 +119,16 @@ trace trace_for(std::optional<protocol::trace_context> const& of)
 
 std::string progress_token_of(protocol::message const& message)
 {
-    auto const* meta = message.params ? message.params->if_contains("_meta") : nullptr;
-    auto const* token
-        = meta && meta->is_object() ? meta->get_object().if_contains(protocol::meta::progress_token) : nullptr;
+    auto const* meta = protocol::meta_of(message);
+    auto const* token = meta ? meta->if_contains(protocol::meta::progress_token) : nullptr;
     return token ? protocol::id_text(*token) : std::string();
 }
 
 call_context context_of(runtime::incoming const& request)
 {
     call_context context{request.revision, progress_token_of(request.message), {}};
-    auto const* meta = request.message.params ? request.message.params->if_contains("_meta") : nullptr;
-    if (meta && meta->is_object())
-        context.meta = json::object(meta->get_object(), json::storage_ptr());
+    if (auto const* meta = protocol::meta_of(request.message))
+        context.meta = json::object(*meta, json::storage_ptr());
     return context;
 }
 

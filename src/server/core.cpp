@@ -54,9 +54,8 @@ constexpr std::size_t max_key_bytes = 128;
 std::expected<std::optional<store::once_key>, std::string>
 read_once(protocol::message const& message, json::object const& arguments)
 {
-    auto const* meta = message.params->if_contains("_meta");
-    auto const* given
-        = meta && meta->is_object() ? meta->get_object().if_contains(protocol::meta::idempotency_key) : nullptr;
+    auto const* meta = protocol::meta_of(message);
+    auto const* given = meta ? meta->if_contains(protocol::meta::idempotency_key) : nullptr;
     if (!given)
         return std::nullopt;
     auto const* text = given->if_string();
