@@ -93,17 +93,17 @@ complete(runtime::incoming const& request, prompt_catalogue const& prompts, reso
     if (!completers)
         return bad("params.ref names no prompt or resource template of this server");
 
+    auto const is_object = [](json::object const* in, std::string_view key) {
+        return !in || !in->contains(key) || in->at(key).is_object();
+    };
+    auto const* context = member(request.message.params, "context");
+    auto const* others = member(context, "arguments");
+    if (!is_object(request.message.params, "context") || !is_object(context, "arguments"))
+        return bad("params.context and its arguments must be objects");
     std::vector<std::string> values;
     auto const found = std::ranges::find(*completers, view(*name), [](auto const& each) { return each.first; });
     if (found != completers->end()) {
         static json::object const nothing;
-        auto const* context = member(request.message.params, "context");
-        auto const* others = member(context, "arguments");
-        auto const is_object = [](json::object const* in, std::string_view name) {
-            return !in || !in->contains(name) || in->at(name).is_object();
-        };
-        if (!is_object(request.message.params, "context") || !is_object(context, "arguments"))
-            return bad("params.context and its arguments must be objects");
         try {
             values = found->second(view(*value), others ? *others : nothing);
         } catch (...) {

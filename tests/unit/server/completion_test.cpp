@@ -120,6 +120,7 @@ TEST_F(Completion, RefusesWhatIsNotThere)
          R"({"ref":{"type":"ref/prompt","name":"other"},"argument":{"name":"a","value":""}})",
          R"({"ref":{"type":"ref/resource","uri":"x://1"},"argument":{"name":"a","value":""}})",
          R"({"ref":{"type":"ref/tool","name":"paint"},"argument":{"name":"a","value":""}})",
+         R"({"ref":{"type":"ref/prompt","name":"paint"},"argument":{"name":"size","value":""},"context":5})",
          R"({"ref":{"type":"ref/prompt","name":"paint"},"argument":{"name":"colour","value":""},"context":5})",
          R"({"ref":{"type":"ref/prompt","name":"paint"},"argument":{"name":"colour","value":""},"context":{"arguments":[1]}})",
          R"({"ref":{"type":"ref/prompt","name":"paint"},"argument":{"name":"colour","value":1}})"})
