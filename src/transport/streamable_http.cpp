@@ -79,8 +79,8 @@ protocol::revision revision_of(runtime::session_use const& use)
 /// Whether the call is to be made once: then it has a stream in any case.
 bool has_key(protocol::message const& message)
 {
-    auto const* meta = message.params ? message.params->if_contains("_meta") : nullptr;
-    return meta && meta->is_object() && meta->get_object().contains(protocol::meta::idempotency_key);
+    auto const* meta = protocol::meta_of(message);
+    return meta && meta->contains(protocol::meta::idempotency_key);
 }
 
 bool is_event_id_text(std::string_view text) noexcept
@@ -196,8 +196,10 @@ void streamable_http::run_batch(
         use, loop, std::move(request),
         [this, exchange = std::move(exchange), body, revision, trace, session = use.session(),
          then = std::move(then)](result<runtime::begun_call> begun) mutable {
-            if (!begun)
+            if (!begun) {
+                then(); // a cancel is no less wanted because there was no room for a call
                 return refuse_begin(*exchange, begun.error());
+            }
             note_stream(*exchange, *begun->following);
             auto const sink = std::make_shared<sse_sink>(std::move(exchange), begun->following);
             sink->begin();

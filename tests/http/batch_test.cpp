@@ -126,6 +126,19 @@ TEST_F(Batch, CancelsWhatItBegins)
     EXPECT_EQ(text_at(all[1], "result/content/0/text"), "slept 1");
 }
 
+TEST_F(Batch, CancelsAlsoWhereItIsRefused)
+{
+    settings_.runtime.limits.streams_per_session = 1;
+    start();
+    auto const session = open_session("2025-03-26");
+    auto running = open_post(session, slow("1", 500));
+    ASSERT_EQ(running.head().status, 200u);
+    auto const refused
+        = post(session, "[" + slow("2", 1) + "," + notification("notifications/cancelled", R"({"requestId":1})") + "]");
+    EXPECT_EQ(refused.status, 429u);
+    EXPECT_EQ(at(read_to_end(running).response(), "error/code"), json::value(-32800));
+}
+
 TEST_F(Batch, EndsWithItsSession)
 {
     start();
