@@ -9,7 +9,7 @@ import { Alarm, type Backoff } from './backoff.js';
 import type { TrackedCall } from './call.js';
 import type { Position } from './position.js';
 import type { WireEvent } from './types.js';
-import { Connection, TAG_HEADER, type Answer, type Wire } from './wire.js';
+import { Connection, TAG_HEADER, type Answer, type Refusal, type Wire } from './wire.js';
 
 /** The stream of what belongs to no request. */
 export const STANDALONE = 'standalone';
@@ -84,13 +84,13 @@ export class Streams {
   /**
    * What every stream does with the answer to its request: reads it to its end, waits where it is worth another try
    * ('again'), and tells the host where nothing more can come ('over'). What is left is for whoever asked: an answer
-   * without a stream ('none'), or one that says no.
+   * without a stream ('none'), or the one that says no.
    */
   async attend(
     stream: Stream,
     connection: Connection,
     answer: Answer | undefined,
-  ): Promise<'again' | 'over' | 'none' | 'refused'> {
+  ): Promise<'again' | 'over' | 'none' | Refusal> {
     if (!answer) {
       await this.#rest(stream);
       return 'again';
@@ -116,7 +116,7 @@ export class Streams {
     if (isBusy(answer.status))
       await this.pause(stream, answer.retryAfter ?? this.options.backoff.delay(stream.attempt++), false);
     else if (answer.status >= 500) await this.#rest(stream);
-    else return 'refused';
+    else return answer;
     return 'again';
   }
 

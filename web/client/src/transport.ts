@@ -24,7 +24,7 @@ import type { StoredSession } from './state.js';
 import { CallError, type CallProgress } from './types.js';
 import { Saves } from './saves.js';
 import { isBusy, STANDALONE, Streams, type Stream, type StreamsHost, type StreamsOptions } from './streams.js';
-import { Connection, Wire, type Answer } from './wire.js';
+import { Connection, Wire, type Refusal } from './wire.js';
 
 /** What the server may do for a call beyond the specification: run it once, however often it is sent. */
 export const IDEMPOTENCY_KEY = 'belay/idempotencyKey';
@@ -315,19 +315,15 @@ export class ResumableTransport implements Transport {
         if (isBusy(answer.status)) wasSent = false; // what is refused has not run
         else if (answer.status >= 500 && !exchange.isRepeatable) return this.#fail(exchange, answer);
       }
-      switch (await this.#streams.attend(exchange, connection, answer)) {
-        case 'again':
-          break;
-        case 'over':
-          return;
-        case 'none':
-          if (cursor !== undefined && answer?.kind === 'empty') return this.#lose(exchange, ANSWER_TAKEN);
-          return this.#lose(exchange, 'The server sent no answer to this request.');
-        case 'refused':
-          if (answer?.kind !== 'refused') return;
-          if (cursor === undefined) return this.#fail(exchange, answer);
-          return this.#lose(exchange, `The server no longer keeps this call: ${answer.message}`);
+      const next = await this.#streams.attend(exchange, connection, answer);
+      if (next === 'again') continue;
+      if (next === 'over') return;
+      if (next === 'none') {
+        const isTaken = cursor !== undefined && answer?.kind === 'empty';
+        return this.#lose(exchange, isTaken ? ANSWER_TAKEN : 'The server sent no answer to this request.');
       }
+      if (cursor === undefined) return this.#fail(exchange, next);
+      return this.#lose(exchange, `The server no longer keeps this call: ${next.message}`);
     }
   }
 
@@ -541,7 +537,7 @@ export class ResumableTransport implements Transport {
     exchange.connection?.abort.abort();
   }
 
-  #fail(exchange: Exchange, refusal: Extract<Answer, { kind: 'refused' }>): void {
+  #fail(exchange: Exchange, refusal: Refusal): void {
     this.#settle(exchange, {
       jsonrpc: '2.0',
       id: exchange.name,

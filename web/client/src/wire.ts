@@ -11,9 +11,15 @@ const PIECE = 16 * 1024;
 const LONGEST_TASK = 8;
 
 /** How a request was answered. */
-export type Answer =
-  | { kind: 'events' | 'json' | 'empty'; status: number }
-  | { kind: 'refused'; status: number; message: string; code?: number; data?: unknown; retryAfter?: number };
+export type Answer = { kind: 'events' | 'json' | 'empty'; status: number } | Refusal;
+export interface Refusal {
+  kind: 'refused';
+  status: number;
+  message: string;
+  code?: number;
+  data?: unknown;
+  retryAfter?: number;
+}
 
 /** One request and, if its answer is an event stream, the connection that carries it. */
 export class Connection {
