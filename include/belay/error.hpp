@@ -26,6 +26,8 @@ enum class errc {
     cancelled,        ///< The caller asked for it to stop.
     key_spent,        ///< A call with this key was made, and its outcome is no longer kept.
     key_mismatch,     ///< The key belongs to a call with other arguments.
+    duplicate_id,     ///< A call with this id is still running.
+    too_many_subscriptions, ///< The session has as many subscriptions as it may.
 };
 
 [[nodiscard]] std::error_category const& error_category() noexcept;

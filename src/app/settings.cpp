@@ -345,16 +345,19 @@ settings_table::settings_table(settings& into, program of)
         "session.max_lifetime", "", run.session_max_lifetime, "A session ends at this age in any case.", zero::allowed);
     b.count<std::size_t>(
         "session.max", "max-sessions", run.limits.sessions, 1, 100'000'000, "Sessions at most; further ones get 503.");
-    b.bytes("session.max_bytes", "", run.limits.bytes_per_session, "Bytes of kept events per session.");
+    b.bytes("session.max_bytes", "", run.limits.bytes_per_session, "Bytes kept per session: its record, subscriptions, keys, calls and their events.");
     b.count<std::size_t>(
         "session.max_keys", "", run.limits.keys_per_session, 0, 1'000'000,
         "Idempotency keys remembered per session after their outcome is gone.");
     b.bytes(
         "user.max_bytes", "", run.limits.bytes_per_principal,
-        "Bytes of kept events per user, over all sessions; without authorization everybody is one user.");
+        "Bytes kept per user, over all sessions; without authorization everybody is one user.");
     b.count<std::size_t>(
         "session.max_subscriptions", "", run.max_subscriptions, 0, 1'000'000,
         "Resources that a session may subscribe to.");
+    b.bytes("session.max_subscription_bytes", "", run.max_subscription_bytes, "The URI of a subscription at most.");
+    b.bytes("session.max_client_info", "", run.max_client_info, "What a client may say of itself (clientInfo).");
+    b.bytes("session.max_capabilities", "", run.max_client_capabilities, "The capabilities that a client may name.");
     b.time("reaper.interval", "", run.reaper_interval, "How often idle sessions are looked for.");
     b.time("keepalive", "", run.follower.keepalive, "A quiet stream connection gets a comment this often.");
     b.time("retry", "", run.retry, "How long clients wait before they reconnect; up to a quarter is added at random.");
@@ -375,7 +378,7 @@ settings_table::settings_table(settings& into, program of)
     b.time("events.sweep", "", run.sweep_interval, "How often old events are looked for.");
     b.bytes(
         "events.max_bytes_total", "", run.limits.bytes_total,
-        "Bytes of kept events in all; new calls get 503 beyond it.");
+        "Bytes kept in all; new sessions and calls get 503 beyond it.");
     b.count<std::size_t>(
         "streams.max_retained", "", run.limits.streams_per_session, 1, 1'000'000,
         "Calls whose streams are kept per session.");

@@ -27,6 +27,8 @@ public:
         case errc::cancelled: return "cancelled";
         case errc::key_spent: return "the outcome of the call with this key is no longer kept";
         case errc::key_mismatch: return "the key belongs to another call";
+        case errc::duplicate_id: return "a call with this id is still running";
+        case errc::too_many_subscriptions: return "the session has as many subscriptions as it may";
         }
         return "unknown error";
     }

@@ -7,8 +7,7 @@ namespace belay::engine {
 
 namespace {
 
-// A last page up to this size ends the answer in the same write; a larger one is drained first, so that
-// "delivered" is not said of bytes that never left the process.
+// A last page up to this size ends the answer in the same write; a larger one is drained first.
 constexpr std::size_t end_at_once_bytes = 64 * 1024;
 
 // How many writes are remembered for the delivered mark before the kernel is asked how far they came.
@@ -257,10 +256,8 @@ void follower::finish(close_reason reason, follower_actions& out)
         out.push_back(send_retry{*retry_});
     if (reason == close_reason::taken_over)
         out.push_back(send_comment{"taken over by a newer connection"});
-    if (reason == close_reason::finished) { // the caller has its answer: nothing will be asked of this stream
-        delivered_ = std::max(delivered_, position_);
+    if (reason == close_reason::finished) // whether the rest arrives is told when it has
         note(out, false);
-    }
     out.push_back(end_output{reason});
 }
 

@@ -69,7 +69,8 @@ struct note_mark {
 };
 /// Report arrived().
 struct ask_arrived {};
-/// Hand over what is left, end the answer properly. Unless it is `finished`, report detach().
+/// Hand over what is left, end the answer properly. If it is `finished`, note what was sent as delivered once it has
+/// arrived; otherwise report detach().
 struct end_output {
     close_reason reason;
 };

@@ -45,7 +45,7 @@ std::uint64_t producer::ask(store::bytes payload, producer_actions& out)
     return ticket;
 }
 
-bool producer::answer(store::bytes response, bool is_last, producer_actions& out)
+bool producer::answer(store::bytes response, bool is_last, producer_actions& out, std::uint32_t line)
 {
     if (is_finishing_)
         return false;
@@ -53,14 +53,14 @@ bool producer::answer(store::bytes response, bool is_last, producer_actions& out
     // The last progress before the result is always sent.
     if (progress_)
         next_batch_.push_back({std::exchange(progress_, nullptr), store::event_kind::ordinary});
-    answers_.push_back(std::move(response));
+    answers_.push_back({std::move(response), store::event_kind::response, line});
     append_next(out);
     return true;
 }
 
 void producer::replace_answer(store::bytes response, producer_actions& out)
 {
-    answers_.front() = std::move(response);
+    answers_.front().payload = std::move(response);
     is_refused_ = false;
     is_alone_ = true;
     append_next(out);
@@ -80,7 +80,7 @@ void producer::append_next(producer_actions& out)
         batch_questions_.swap(next_questions_);
     }
     if (has_answer_)
-        events.push_back({answers_.front(), store::event_kind::response});
+        events.push_back(answers_.front());
     batch_size_ = events.size();
     out.push_back(append_events{std::move(events), is_finishing_ && answers_.size() == 1});
 }

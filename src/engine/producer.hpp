@@ -62,8 +62,9 @@ public:
     void progress(store::bytes payload, base::time_point now, producer_actions& out);
     /// A message that the client has to answer. Never waits; `asked` with this ticket follows.
     [[nodiscard]] std::uint64_t ask(store::bytes payload, producer_actions& out);
-    /// An answer. A batch has several; nothing can follow the last one, and false is for what comes after it.
-    [[nodiscard]] bool answer(store::bytes response, bool is_last, producer_actions& out);
+    /// An answer. A batch has several, each to one line of its label; nothing can follow the last one, and false is for
+    /// what comes after it.
+    [[nodiscard]] bool answer(store::bytes response, bool is_last, producer_actions& out, std::uint32_t line = 0);
     /// After answer_refused: another answer in its place.
     void replace_answer(store::bytes response, producer_actions& out);
 
@@ -104,7 +105,7 @@ private:
     bool is_answered_ = false;
     bool is_alone_ = false; // the next answer, because it was refused once
     bool is_refused_ = false; // the oldest answer waits to be replaced
-    std::deque<store::bytes> answers_; // not in the log yet; the last of them is the last if is_finishing_
+    std::deque<store::event_data> answers_; // not in the log yet; the last of them is the last if is_finishing_
 
     store::bytes progress_; // held back
     std::optional<base::time_point> last_progress_;

@@ -25,6 +25,9 @@ constexpr std::size_t pending_bytes = std::size_t(16) * 1024;
 // A stream's buffer that grew beyond this is given back at the flush: 10,000 idle streams hold little.
 constexpr std::size_t kept_out_bytes = std::size_t(4) * 1024;
 constexpr std::size_t kept_head_bytes = std::size_t(64) * 1024;
+// How long after an answer the kernel is asked whether it has arrived.
+constexpr base::duration arrival_time = std::chrono::seconds(1);
+
 constexpr std::size_t spare_reader_count = 64;
 constexpr std::size_t recorded_path_bytes = 256;
 
@@ -122,9 +125,26 @@ connection_site::connection_site(
     base::io_loop& on, server_settings const& with, http::policy const& by, http::handler& to,
     std::atomic<std::size_t>& count)
     : loop(on), settings(with), policy(by), handler(to), scratch(std::make_unique_for_overwrite<char[]>(scratch_bytes)),
+      ask_arrived(
+          on.timers(),
+          [this] {
+              std::erase_if(awaiting, [](std::weak_ptr<connection> const& each) {
+                  auto const open = each.lock();
+                  return !open || open->tell_arrived();
+              });
+              if (!awaiting.empty())
+                  ask_arrived.after(arrival_time);
+          }),
       open_connections(count)
 {
     spare_readers.reserve(spare_reader_count);
+}
+
+void connection_site::await_arrival(std::weak_ptr<connection> on)
+{
+    awaiting.push_back(std::move(on));
+    if (!ask_arrived.is_armed())
+        ask_arrived.after(arrival_time);
 }
 
 std::unique_ptr<request_reader> connection_site::take_reader()
@@ -199,10 +219,9 @@ public:
     std::string& out() noexcept override { return is_current() ? connection_->out_ : late_out_; }
     bool flush() override { return is_current() && connection_->flush(); }
 
-    void end_stream() override
+    std::shared_ptr<base::receipt> end_stream(std::move_only_function<void()> arrived) override
     {
-        if (end())
-            connection_->end_stream();
+        return end() ? connection_->end_stream(std::move(arrived)) : nullptr;
     }
 
     void abort() override
@@ -234,6 +253,26 @@ private:
     std::uint64_t serial_;
     bool has_ended_ = false;
     std::string late_out_; // takes what is written after the end
+};
+
+class connection::answer_receipt final : public base::receipt {
+public:
+    answer_receipt(std::weak_ptr<connection> on, std::uint64_t end, std::move_only_function<void()> arrived)
+        : on_(std::move(on)), end_(end), arrived_(std::move(arrived))
+    {
+    }
+    void ask() override
+    {
+        if (auto const on = on_.lock())
+            on->tell_arrived();
+    }
+    [[nodiscard]] std::uint64_t end() const noexcept { return end_; }
+    void tell() { std::exchange(arrived_, nullptr)(); }
+
+private:
+    std::weak_ptr<connection> on_;
+    std::uint64_t end_; // of the answer, in the bytes of the connection
+    std::move_only_function<void()> arrived_;
 };
 
 connection::connection(connection_site& site, socket connected)
@@ -542,7 +581,7 @@ void connection::begin_stream(response_head const& head, stream_observer& observ
                 return;
             auto* const told = std::exchange(self->observer_, nullptr);
             ++self->serial_; // the exchange is over, though its holder did not end it
-            self->end_stream();
+            self->end_stream(nullptr);
             if (told)
                 told->on_closed(stream_end::finished);
         });
@@ -594,12 +633,37 @@ bool connection::flush()
     return false;
 }
 
-void connection::end_stream()
+std::shared_ptr<base::receipt> connection::end_stream(std::move_only_function<void()> arrived)
 {
     observer_ = nullptr;
     drain_awaited_ = false;
-    if (phase_ == phase::streaming)
-        finish_answer(send_stream(true));
+    if (phase_ != phase::streaming)
+        return nullptr;
+    auto const outcome = send_stream(true);
+    std::shared_ptr<answer_receipt> receipt;
+    if (arrived && outcome != sent::failed) {
+        if (receipts_.empty())
+            site_.await_arrival(weak_from_this());
+        receipt = std::make_shared<answer_receipt>(
+            weak_from_this(), handed_over_ + unsent_.size() - unsent_at_, std::move(arrived));
+        receipts_.push_back(receipt);
+    }
+    finish_answer(outcome);
+    return receipt;
+}
+
+bool connection::tell_arrived()
+{
+    if (receipts_.empty())
+        return true;
+    auto const acknowledged = handed_over_ - std::min<std::uint64_t>(handed_over_, in_kernel());
+    auto const rest
+        = std::ranges::find_if(receipts_, [&](auto const& each) { return each->end() > acknowledged; });
+    std::vector<std::shared_ptr<answer_receipt>> told(receipts_.begin(), rest);
+    receipts_.erase(receipts_.begin(), rest);
+    for (auto const& each : told)
+        each->tell();
+    return receipts_.empty();
 }
 
 void connection::abort()
@@ -621,10 +685,13 @@ std::size_t connection::unacknowledged() const noexcept
 {
     if (phase_ == phase::closed)
         return unacknowledged_at_close_;
-    int in_kernel = 0;
-    if (::ioctl(fd_, SIOCOUTQ, &in_kernel) != 0)
-        in_kernel = 0;
-    return unsent_.size() - unsent_at_ + out_.size() + static_cast<std::size_t>(in_kernel);
+    return unsent_.size() - unsent_at_ + out_.size() + in_kernel();
+}
+
+std::size_t connection::in_kernel() const noexcept
+{
+    int bytes = 0;
+    return ::ioctl(fd_, SIOCOUTQ, &bytes) == 0 ? static_cast<std::size_t>(bytes) : 0;
 }
 
 bool connection::peer_gone() const noexcept
@@ -662,6 +729,7 @@ connection::sent connection::transmit(std::span<iovec> parts)
         taken = 0;
     }
     auto left = static_cast<std::size_t>(taken);
+    handed_over_ += left;
     if (left == total) {
         release(unsent_);
         unsent_at_ = 0;
@@ -812,6 +880,8 @@ void connection::close(bool with_reset)
         return;
     auto const held = std::move(self_);
     unacknowledged_at_close_ = unacknowledged();
+    tell_arrived();
+    receipts_.clear();
     phase_ = phase::closed;
     is_closed_.store(true, std::memory_order_release);
     timer_.cancel();

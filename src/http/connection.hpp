@@ -51,6 +51,8 @@ struct connection_site {
     std::string head;
     std::vector<std::unique_ptr<request_reader>> spare_readers;
     connection* first = nullptr; // the open ones
+    std::vector<std::weak_ptr<connection>> awaiting; // whose ended answers are not known to have arrived
+    base::timer ask_arrived;
 
     std::atomic<std::size_t>& open_connections; // of the whole server
     std::atomic<std::uint64_t> accepted{0};
@@ -62,6 +64,8 @@ struct connection_site {
 
     [[nodiscard]] std::unique_ptr<request_reader> take_reader();
     void give_back(std::unique_ptr<request_reader> reader) noexcept;
+    /// Asks the kernel for it from now on, once a second for all that wait.
+    void await_arrival(std::weak_ptr<connection> on);
 };
 
 /// Adds one to a counter that only its loop writes: no locked instruction.
@@ -85,11 +89,14 @@ public:
     void start_refused(refusal why);
     /// Closes at once. A stream's observer is told `stopping`.
     void stop();
+    /// Tells of the ended answers that have arrived. False if there are others.
+    bool tell_arrived();
 
     [[nodiscard]] connection* next() const noexcept { return next_; }
 
 private:
     class live_exchange;
+    class answer_receipt;
     enum class phase : std::uint8_t { idle, head, body, answering, streaming, finishing, lingering, closed };
     enum class sent { all, part, failed };
 
@@ -107,9 +114,10 @@ private:
     void observe(stream_observer& observer);
     void begin_stream(response_head const& head, stream_observer& observer);
     bool flush();
-    void end_stream();
+    std::shared_ptr<base::receipt> end_stream(std::move_only_function<void()> arrived);
     void abort();
     void abandon();
+    [[nodiscard]] std::size_t in_kernel() const noexcept;
     [[nodiscard]] std::size_t unacknowledged() const noexcept;
     [[nodiscard]] bool peer_gone() const noexcept;
 
@@ -165,6 +173,8 @@ private:
     std::uint64_t serial_ = 0; // of the exchange; tells a stale one
     int const fd_; // of socket_, also after that is closed
     std::size_t unacknowledged_at_close_ = 0;
+    std::uint64_t handed_over_ = 0; // bytes that the kernel took
+    std::vector<std::shared_ptr<answer_receipt>> receipts_; // of ended answers, in their order
 
     struct record {
         http::method method = method::other;

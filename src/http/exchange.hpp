@@ -6,8 +6,10 @@
 #pragma once
 
 #include "base/loop.hpp"
+#include "base/receipt.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -90,8 +92,11 @@ public:
     /// Hands what is in out() to the socket, as one write where it takes it. Returns true if the kernel took all
     /// of it at once; otherwise on_drained() follows, or on_closed(). Must not be called while one is awaited.
     virtual bool flush() = 0;
-    /// Sends what is in out(), ends the answer properly, and keeps the connection for the next request.
-    virtual void end_stream() = 0;
+    /// Sends what is in out(), ends the answer properly, and keeps the connection for the next request. `arrived` is
+    /// called once, on the loop, when the peer has acknowledged all of it; never if the connection ends before. Null if
+    /// it has ended already.
+    virtual std::shared_ptr<base::receipt> end_stream(std::move_only_function<void()> arrived) = 0;
+    void end_stream() { (void)end_stream(nullptr); }
     /// Drops the connection at once; what the kernel has not sent may be lost.
     virtual void abort() = 0;
 

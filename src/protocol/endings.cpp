@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace belay::protocol {
 
 std::string_view to_string(end_reason reason) noexcept
@@ -78,6 +80,22 @@ std::string ended_answer(ended_request const& request, end_reason reason)
     result += ended;
     result += "}}";
     return result_response(request.id, result);
+}
+
+std::size_t longest_ended_answer(std::string_view id)
+{
+    static std::size_t const without_id = [] {
+        std::size_t longest = 0;
+        for (auto reason = end_reason::cancelled; reason <= end_reason::overloaded;
+             reason = static_cast<end_reason>(static_cast<int>(reason) + 1))
+            for (bool const is_tool_call : {false, true})
+                for (bool const is_retry_safe : {false, true})
+                    for (bool const has_started : {false, true})
+                        longest = std::max(
+                            longest, ended_answer({"", is_tool_call, is_retry_safe, has_started}, reason).size());
+        return longest;
+    }();
+    return without_id + id.size();
 }
 
 std::string_view spent_key_text() noexcept

@@ -33,6 +33,9 @@ struct ended_request {
 /// methods get a JSON-RPC error.
 [[nodiscard]] std::string ended_answer(ended_request const& request, end_reason reason);
 
+/// No ended_answer() to a request with that id is longer, whatever it was and however it ends.
+[[nodiscard]] std::size_t longest_ended_answer(std::string_view id);
+
 /// What a caller is told whose idempotency key was used for a call of which nothing is kept.
 [[nodiscard]] std::string_view spent_key_text() noexcept;
 

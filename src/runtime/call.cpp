@@ -48,12 +48,13 @@ call::call(
     flow_.stall = never; // whoever cannot come back is not sent away; its connection has a time limit for writing
 }
 
-call::call(std::shared_ptr<call> batch, std::string id, call_traits traits)
+call::call(std::shared_ptr<call> batch, std::uint32_t line, std::string id, call_traits traits)
     : call(
           batch->node_, batch->session_, batch->loop_, batch->stream_.stream, batch->fence_, std::move(id), traits,
           nullptr)
 {
     batch_ = std::move(batch);
+    line_ = line;
     batch_->members_.push_back(this);
 }
 
@@ -270,16 +271,16 @@ void call::answer(std::string response)
     is_ended_ = true;
     if (response.size() > node_.settings().limits.event_bytes) {
         reason_ = protocol::end_reason::result_too_large;
-        response = ended_answer({id_, traits_}, *reason_);
+        response = ended_answer({line_, id_, traits_}, *reason_);
     }
     finish(std::move(response));
 }
 
-void call::answer_member(std::string id, std::string response)
+void call::answer_member(std::uint32_t line, std::string id, std::string response)
 {
     call_traits traits;
     traits.is_tool_call = false;
-    append_answer({std::move(id), traits}, std::move(response), --open_answers_ == 0);
+    append_answer({line, std::move(id), traits}, std::move(response), --open_answers_ == 0);
     perform();
 }
 
@@ -306,7 +307,7 @@ void call::end(protocol::end_reason reason)
         node_.metrics().calls_interrupted.Increment();
     if (auto give_up = std::exchange(give_up_, nullptr); give_up && give_up())
         traits_.has_started = false;
-    finish(ended_answer({id_, traits_}, reason));
+    finish(ended_answer({line_, id_, traits_}, reason));
     if (auto interrupt = std::exchange(interrupt_, nullptr))
         interrupt();
 }
@@ -342,14 +343,14 @@ void call::finish(std::string response)
     tell_late_progress();
     if (!is_member()) {
         withdraw_all(*this);
-        append_answer({id_, traits_}, std::move(response), true);
+        append_answer({line_, id_, traits_}, std::move(response), true);
         return perform();
     }
     auto const batch = batch_;
     batch->withdraw_all(*this);
     std::erase(batch->members_, this);
     bool const is_last = --batch->open_answers_ == 0;
-    batch->append_answer({id_, traits_}, std::move(response), is_last);
+    batch->append_answer({line_, id_, traits_}, std::move(response), is_last);
     batch->perform();
     done();
 }
@@ -357,7 +358,7 @@ void call::finish(std::string response)
 void call::append_answer(answering of, std::string response, bool is_last)
 {
     is_ended_ = is_ended_ || is_last;
-    if (machine_.answer(std::make_shared<std::string const>(std::move(response)), is_last, actions_))
+    if (machine_.answer(std::make_shared<std::string const>(std::move(response)), is_last, actions_, of.line))
         answering_.push_back(std::move(of));
 }
 

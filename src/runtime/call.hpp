@@ -53,8 +53,8 @@ public:
     call(
         node& node, std::shared_ptr<live_session> session, base::loop& loop, std::shared_ptr<direct_output> output,
         std::string id, call_traits traits);
-    /// A member of a batch.
-    call(std::shared_ptr<call> batch, std::string id, call_traits traits);
+    /// A member of a batch: which of its requests, by number.
+    call(std::shared_ptr<call> batch, std::uint32_t line, std::string id, call_traits traits);
     ~call();
 
     /// Registers timers and watches. Once, before the handler starts.
@@ -62,7 +62,7 @@ public:
     /// Makes this the call of a batch, with that many requests to answer. Each has its own time limit.
     void expect_answers(std::size_t count);
     /// Answers one request of the batch that has no call of its own.
-    void answer_member(std::string id, std::string response);
+    void answer_member(std::uint32_t line, std::string id, std::string response);
 
     /// The node's, with what the call is on every line. From any thread.
     [[nodiscard]] base::logger logger() const;
@@ -117,6 +117,7 @@ public:
 private:
     /// What is needed to end a request in another way than its answer said.
     struct answering {
+        std::uint32_t line;
         std::string id;
         call_traits traits;
         bool is_shortened = false;
@@ -151,6 +152,7 @@ private:
     base::loop& loop_;
     store::stream_key stream_;
     store::fence fence_;
+    std::uint32_t line_ = 0; // of its batch
     std::string id_;
     call_traits traits_;
     held_answer held_;

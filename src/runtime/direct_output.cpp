@@ -63,7 +63,7 @@ void direct_output::drained()
     if (flushed_.sequence != top_.sequence)
         return flush();
     if (is_finished_) {
-        sink_->end();
+        sink_->end([] {});
         return leave(engine::close_reason::finished);
     }
     keep_alive_.after(node_.settings().follower.keepalive);

@@ -95,7 +95,7 @@ void following::begin()
         if (self->has_left_)
             return;
         if (!page) {
-            self->sink_->end();
+            self->sink_->end([] {});
             return self->leave(engine::close_reason::session_ended);
         }
         bool const has_backlog = self->node_.settings().backlog == backlog_policy::undelivered;
@@ -174,7 +174,7 @@ void following::close_here(engine::close_reason reason, std::optional<std::chron
         return perform();
     }
     if (sink_ && !is_begun_) { // still waiting for its predecessor
-        sink_->end();
+        sink_->end([] {});
         return leave(reason);
     }
     early_close_.emplace(reason, retry);
@@ -251,12 +251,13 @@ void following::perform()
                     },
                     [&](engine::end_output const& end) {
                         hide_sink();
+                        left = end.reason;
+                        if (end.reason == engine::close_reason::finished)
+                            return end_finished();
                         auto const written = sink_->written();
                         auto const unacknowledged = sink_->unacknowledged();
-                        sink_->end();
-                        if (end.reason != engine::close_reason::finished)
-                            machine_->detach(written, unacknowledged, actions_);
-                        left = end.reason;
+                        sink_->end([] {});
+                        machine_->detach(written, unacknowledged, actions_);
                     },
                     [&](engine::abort_output const& abort) {
                         hide_sink();
@@ -277,6 +278,18 @@ void following::perform()
         leave(*left);
     else if (!has_left_)
         arm();
+}
+
+void following::end_finished()
+{
+    // The answer is the caller's when its machine has it, which is known later.
+    auto receipt = sink_->end([&node = node_, stream = stream_, position = machine_->position()] {
+        node.store().note_delivered(stream, position);
+    });
+    if (!receipt)
+        return;
+    std::lock_guard const lock(session_->mutex);
+    session_->expect(loop_, receipt);
 }
 
 void following::arm()

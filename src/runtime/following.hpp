@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/loop.hpp"
+#include "base/receipt.hpp"
 #include "engine/cursor.hpp"
 #include "engine/follower.hpp"
 #include "engine/session.hpp"
@@ -44,7 +45,9 @@ public:
     virtual void write_retry(std::chrono::milliseconds retry) = 0;
     /// True if the kernel took all; otherwise sink_writer::drained() is called later.
     virtual bool flush() = 0;
-    virtual void end() = 0;
+    /// Ends the answer properly. `arrived` is called once, on the loop, when all of it has arrived; never if the
+    /// connection is lost before. Null where that is known already.
+    virtual std::shared_ptr<base::receipt> end(std::move_only_function<void()> arrived) = 0;
     virtual void abort() = 0;
     /// Bytes given to flush() so far, and how many of them may not have arrived.
     [[nodiscard]] virtual std::uint64_t written() const = 0;
@@ -97,6 +100,7 @@ private:
     void wake_hint();
     void arm();
     void leave(engine::close_reason reason);
+    void end_finished();
     void close_here(engine::close_reason reason, std::optional<std::chrono::milliseconds> retry);
 
     node& node_;

@@ -6,6 +6,7 @@
 
 #include "base/ids.hpp"
 #include "base/loop.hpp"
+#include "base/receipt.hpp"
 #include "engine/session.hpp"
 #include "store/types.hpp"
 
@@ -43,11 +44,24 @@ public:
     base::time_point written_activity{};
     bool written_held = false;
     bool is_of_page = false;    ///< a web page uses it
-    bool is_subscribed = false; ///< known to the node as having subscriptions
     std::vector<std::shared_ptr<following>> followers;
     std::vector<std::shared_ptr<call>> calls;
+    /// Answers that were given to connections and are not known to have arrived.
+    struct awaited_receipt {
+        base::loop* loop;
+        std::weak_ptr<base::receipt> receipt;
+    };
+    std::vector<awaited_receipt> receipts;
     std::move_only_function<void()> on_quiet; ///< ending: called when the last connection and call have gone
 
+    void expect(base::loop& loop, std::shared_ptr<base::receipt> const& receipt)
+    {
+        // Most are answered by the time that there are this many.
+        constexpr std::size_t many = 32;
+        if (receipts.size() >= many)
+            std::erase_if(receipts, [](awaited_receipt const& each) { return each.receipt.expired(); });
+        receipts.push_back({&loop, receipt});
+    }
     [[nodiscard]] std::shared_ptr<store::session_record const> current_record()
     {
         std::lock_guard const lock(mutex);

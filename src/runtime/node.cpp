@@ -4,6 +4,7 @@
 #include "runtime/periodic.hpp"
 
 #include <algorithm>
+#include <map>
 #include <ranges>
 #include <utility>
 
@@ -80,13 +81,6 @@ void node::begin_call(
     session_use const& use, base::loop& loop, call_request request, store::completion<begun_call> done)
 {
     auto const& session = use.session();
-    bool const is_duplicate = settings_.duplicate_ids == duplicate_policy::reject && [&] {
-        std::lock_guard const lock(session->mutex);
-        return std::ranges::find_if(session->calls, [&](auto const& each) { return each->id() == request.id; })
-            != session->calls.end();
-    }();
-    if (is_duplicate)
-        return done(failure(errc::conflict));
     if (!count_call())
         return done(failure(errc::unavailable));
     auto const stream = [&] {
@@ -101,34 +95,88 @@ void node::begin_call(
         return done(
             failure(attached.error() == follow_refusal::session_gone ? errc::not_found : errc::too_many_streams));
     }
+    auto beginning = std::make_shared<beginning_call>(
+        session, loop, store::stream_key{session->key, stream}, std::move(*attached), std::move(request),
+        std::move(done));
+    open_stream(std::move(beginning));
+}
+
+void node::open_stream(std::shared_ptr<beginning_call> beginning)
+{
+    auto const& request = beginning->request;
     store::stream_meta meta{
-        store::stream_kind::request, std::string(protocol::to_string(request.revision)), request.id,
-        std::move(request.once)};
-    store::stream_key const key{session->key, stream};
+        store::stream_kind::request, std::string(protocol::to_string(request.revision)), request.id, request.once};
+    for (auto const line : std::views::split(request.id, '\n'))
+        meta.answer_bytes.push_back(protocol::longest_ended_answer({line.begin(), line.end()}));
+    meta.held_bytes = request.bytes;
+    meta.has_unique_ids = settings_.duplicate_ids == duplicate_policy::reject;
+    auto const& key = beginning->stream;
+    auto const now = beginning->loop.now();
     store_.open(
-        key, std::move(meta), owner_, loop.now(),
-        [this, session, &loop, key, made = std::move(*attached), request = std::move(request),
-         done = std::move(done)](result<store::opened_stream> opened) mutable {
-            auto const& reader = made.fresh;
-            if (!opened) {
-                give_up(*session, made);
-                uncount_call();
-                return done(std::unexpected(opened.error()));
+        key, std::move(meta), owner_, now,
+        [this, beginning = std::move(beginning)](result<store::opened_stream> opened) mutable {
+            if (opened)
+                return make_call(*beginning, *opened);
+            bool const is_full = opened.error() == errc::too_many_streams || opened.error() == errc::no_space;
+            if (is_full && !std::exchange(beginning->has_asked, true)) {
+                // What has arrived by now makes room, and may not be known yet.
+                auto& session = *beginning->session;
+                auto& loop = beginning->loop;
+                return ask_receipts(session, loop, [this, beginning = std::move(beginning)]() mutable {
+                    open_stream(std::move(beginning));
+                });
             }
-            reader->set_epoch(opened->epoch);
-            auto running = std::make_shared<call>(
-                *this, session, loop, key.stream, opened->fence, std::move(request.id), request.traits, nullptr);
-            // The reader is known before the handler runs, so that flow control holds from its first event.
-            reader->announce();
-            if (!add_call(*session, running, loop.now())) { // ended meanwhile; its keys are about to go
-                give_up(*session, made);
-                uncount_call();
-                return done(failure(errc::not_found));
-            }
-            close_over_budget(made);
-            running->set_trace(std::move(request.trace));
-            running->begin();
-            done(begun_call{std::move(running), reader, opened->twin});
+            give_up(*beginning->session, beginning->made);
+            uncount_call();
+            beginning->done(std::unexpected(opened.error()));
+        });
+}
+
+void node::make_call(beginning_call& beginning, store::opened_stream const& opened)
+{
+    auto const& session = beginning.session;
+    auto& loop = beginning.loop;
+    auto& request = beginning.request;
+    auto const& reader = beginning.made.fresh;
+    reader->set_epoch(opened.epoch);
+    auto running = std::make_shared<call>(
+        *this, session, loop, beginning.stream.stream, opened.fence, std::move(request.id), request.traits, nullptr);
+    // The reader is known before the handler runs, so that flow control holds from its first event.
+    reader->announce();
+    if (!add_call(*session, running, loop.now())) { // ended meanwhile; its keys are about to go
+        give_up(*session, beginning.made);
+        uncount_call();
+        return beginning.done(failure(errc::not_found));
+    }
+    close_over_budget(beginning.made);
+    running->set_trace(std::move(request.trace));
+    running->begin();
+    beginning.done(begun_call{std::move(running), reader, opened.twin});
+}
+
+void node::ask_receipts(live_session& session, base::loop& loop, std::move_only_function<void()> then)
+{
+    std::vector<std::shared_ptr<base::receipt>> here;
+    std::map<base::loop*, std::vector<std::shared_ptr<base::receipt>>> elsewhere;
+    {
+        std::lock_guard const lock(session.mutex);
+        for (auto const& each : session.receipts)
+            if (auto open = each.receipt.lock())
+                (each.loop == &loop ? here : elsewhere[each.loop]).push_back(std::move(open));
+    }
+    for (auto const& each : here)
+        each->ask();
+    if (elsewhere.empty())
+        return then();
+    // The last of the other loops sends the caller on.
+    auto const rest = std::make_shared<std::move_only_function<void()>>(std::move(then));
+    auto const open = std::make_shared<std::atomic<std::size_t>>(elsewhere.size());
+    for (auto& [where, receipts] : elsewhere)
+        where->post([asked = std::move(receipts), open, rest, &loop] {
+            for (auto const& each : asked)
+                each->ask();
+            if (open->fetch_sub(1) == 1)
+                loop.post([rest] { (*rest)(); });
         });
 }
 
@@ -186,11 +234,12 @@ void node::call_done(live_session& session, call& gone, base::time_point now)
         quiet();
 }
 
-std::shared_ptr<call> node::begin_member(std::shared_ptr<call> const& batch, std::string id, call_traits traits)
+std::shared_ptr<call>
+node::begin_member(std::shared_ptr<call> const& batch, std::uint32_t line, std::string id, call_traits traits)
 {
     // Counted without asking whether the node drains: its batch was begun before.
     running_calls_.fetch_add(1);
-    auto member = std::make_shared<call>(batch, std::move(id), traits);
+    auto member = std::make_shared<call>(batch, line, std::move(id), traits);
     member->set_trace(batch->trace());
     {
         auto& session = batch->session();
@@ -246,12 +295,21 @@ void node::direct_closed()
         on_departure_();
 }
 
-void node::cancel(std::shared_ptr<live_session> const& session, std::string_view id)
+void node::cancel(
+    std::shared_ptr<live_session> const& session, std::string_view id, base::loop& loop,
+    std::move_only_function<void()> done)
 {
-    store_.find(session->key, id, [this, session, id = std::string(id)](result<store::call_ref> found) {
-        if (!found)
-            return cancel_held(*session, id);
-        send_cancel(*found, id);
+    // Whose answer has arrived decides which call is meant.
+    ask_receipts(*session, loop, [this, session, id = std::string(id), done = std::move(done)]() mutable {
+        store_.find(
+            session->key, id,
+            [this, session, id, done = std::move(done)](result<store::call_ref> found) mutable {
+                if (found)
+                    send_cancel(*found, id);
+                else if (found.error() == errc::not_found)
+                    cancel_held(*session, id);
+                done();
+            });
     });
 }
 
@@ -353,45 +411,35 @@ void node::recover_lapsed(base::time_point now)
         for (auto const& each : *calls) {
             if (each.owner == owner_) // our own lease ran late; the calls are alive
                 continue;
-            store_.claim(each.stream, owner_, [this, each, now](result<store::fence> fence) {
-                if (fence)
-                    answer_lost(each, *fence, now);
+            store_.claim(each.stream, owner_, [this, each, now](result<store::claimed_call> claimed) {
+                if (claimed)
+                    answer_lost(each, *claimed, now);
             });
         }
     });
 }
 
-void node::answer_lost(store::call_ref const& lost, store::fence fence, base::time_point now)
+void node::answer_lost(store::call_ref const& lost, store::claimed_call const& claimed, base::time_point now)
 {
-    // Of a batch, some requests may have their answers already.
-    store_.read_after(
-        lost.stream, 0, {~std::size_t(0), ~std::size_t(0)}, [this, lost, fence, now](result<store::page> page) {
-            if (!page)
+    std::vector<store::event_data> answers;
+    std::uint32_t line = 0;
+    for (auto const id : std::views::split(lost.label, '\n')) {
+        // Of a batch, some requests may have their answers already.
+        if (std::ranges::find(claimed.unanswered, line) != claimed.unanswered.end())
+            answers.push_back(
+                {std::make_shared<std::string const>(protocol::ended_answer(
+                     {std::string_view(id.begin(), id.end()), true, false}, protocol::end_reason::owner_lost)),
+                 store::event_kind::response, line});
+        ++line;
+    }
+    auto const count = answers.size();
+    store_.append(
+        lost.stream, claimed.fence, std::move(answers), true, now, [this, count](result<store::stream_top> top) {
+            if (!top)
                 return;
-            std::vector<store::event_data> answers;
-            for (auto const line : std::views::split(lost.label, '\n')) {
-                std::string_view const id(line.begin(), line.end());
-                // An answer is to one request, also where a client uses an id twice.
-                auto const answered = std::ranges::find_if(page->events, [&](store::stored_event const& event) {
-                    return event.kind == store::event_kind::response && protocol::is_answer_to(*event.payload, id);
-                });
-                if (answered != page->events.end())
-                    page->events.erase(answered);
-                else
-                    answers.push_back(
-                        {std::make_shared<std::string const>(
-                             protocol::ended_answer({id, true, false}, protocol::end_reason::owner_lost)),
-                         store::event_kind::response});
-            }
-            auto const count = answers.size();
-            store_.append(
-                lost.stream, fence, std::move(answers), true, now, [this, count](result<store::stream_top> top) {
-                    if (!top)
-                        return;
-                    metrics_.events_appended.Increment(static_cast<double>(count));
-                    for (std::size_t i = 0; i < count; ++i)
-                        metrics_.call_ended(protocol::to_string(protocol::end_reason::owner_lost));
-                });
+            metrics_.events_appended.Increment(static_cast<double>(count));
+            for (std::size_t i = 0; i < count; ++i)
+                metrics_.call_ended(protocol::to_string(protocol::end_reason::owner_lost));
         });
 }
 

@@ -9,6 +9,7 @@
 #include "runtime/call.hpp"
 #include "runtime/direct_output.hpp"
 #include "runtime/following.hpp"
+#include "runtime/hello.hpp"
 #include "runtime/live_session.hpp"
 #include "runtime/service.hpp"
 #include "runtime/settings.hpp"
@@ -16,7 +17,7 @@
 
 #include <array>
 #include <atomic>
-#include <deque>
+#include <list>
 #include <memory>
 #include <string_view>
 #include <unordered_map>
@@ -46,14 +47,6 @@ private:
     std::shared_ptr<store::session_record const> record_;
 };
 
-struct client_hello {
-    std::string principal;
-    protocol::revision revision = protocol::newest_revision;
-    std::string info;         ///< JSON text
-    std::string capabilities; ///< JSON text
-    std::uint32_t offers = ~std::uint32_t(0); ///< what it is told that there is; see service::offers()
-};
-
 /// Where a request came from: decides how many connections its session may have, and how they are primed.
 enum class caller {
     direct,
@@ -68,6 +61,7 @@ struct call_request {
     caller from = caller::direct;
     std::optional<store::once_key> once{};
     std::optional<protocol::trace_context> trace{};
+    std::size_t bytes = 0; ///< of the message that asks for it; its arguments live as long as the call runs
 };
 
 struct begun_call {
@@ -135,6 +129,9 @@ public:
     void change(
         std::shared_ptr<live_session> session, std::function<void(store::session_record&)> edit,
         store::completion<void> done);
+    /// `errc::too_many_subscriptions` at the limit of the settings.
+    void subscribe(std::shared_ptr<live_session> const& session, std::string uri, store::completion<void> done);
+    void unsubscribe(std::shared_ptr<live_session> const& session, std::string_view uri, store::completion<void> done);
     /// Gives every open stream its final error, lets connections write it, then removes all keys.
     void end(std::shared_ptr<live_session> session, base::loop& loop, store::completion<void> done);
 
@@ -151,14 +148,17 @@ public:
     void begin_call(session_use const& use, base::loop& loop, call_request request, store::completion<begun_call> done);
     /// A member of a batch, which is a call with a stream (call::expect_answers).
     [[nodiscard]] std::shared_ptr<call>
-    begin_member(std::shared_ptr<call> const& batch, std::string id, call_traits traits);
+    begin_member(std::shared_ptr<call> const& batch, std::uint32_t line, std::string id, call_traits traits);
     /// A call without a stream, whose answer goes to `answer`. `session` may be null: it belongs to none.
     result<std::shared_ptr<call>> begin_held_call(
         std::shared_ptr<live_session> session, base::loop& loop, call_request request, call::held_answer answer);
     /// A call that belongs to no session and speaks to its connection.
     result<begun_direct_call> begin_direct_call(base::loop& loop, call_request request);
-    /// Cancels the newest call of the session with that id. No effect if there is none or it has finished.
-    void cancel(std::shared_ptr<live_session> const& session, std::string_view id);
+    /// Cancels the newest running call of the session with that id. No effect if there is none, or if a newer one has an
+    /// answer that has not arrived: the cancel crossed it. `done` is called on the loop once that is decided.
+    void cancel(
+        std::shared_ptr<live_session> const& session, std::string_view id, base::loop& loop,
+        std::move_only_function<void()> done);
     /// Cancels the call that owns the stream, wherever it runs.
     void cancel_stream(store::stream_key const& stream);
 
@@ -173,10 +173,10 @@ public:
     void notify(std::shared_ptr<live_session> const& session, std::string message);
     /// The same for every initialized session of this node that the filter takes. From any thread.
     void broadcast(std::string message, std::function<bool(store::session_record const&)> filter);
-    /// The URIs that sessions of this node are subscribed to, each once. From any thread.
-    [[nodiscard]] std::vector<std::string> subscriptions();
-    /// A message for the sessions of this node that are subscribed to the URI. From any thread.
-    void notify_subscribers(std::string_view uri, std::string const& message);
+    /// The URIs that sessions are subscribed to, each once. From any thread.
+    [[nodiscard]] std::vector<std::string> subscriptions() { return store_.subscribed_uris(); }
+    /// A message for the sessions that are subscribed to the URI. From any thread.
+    void notify_subscribers(std::string uri, std::string message);
 
     // --- streams
 
@@ -200,6 +200,12 @@ public:
 
     /// One pass of the reaper. Public for tests and benches.
     void reap(base::time_point now);
+    /// How many sessions wait for the end of session.max_lifetime. For tests.
+    [[nodiscard]] std::size_t sessions_with_lifetime()
+    {
+        std::lock_guard const lock(by_age_mutex_);
+        return by_age_.size();
+    }
     /// Brings the gauges up to date and gives the metrics' text.
     [[nodiscard]] std::string metrics_text(std::size_t http_connections);
 
@@ -247,6 +253,21 @@ private:
     void close_over_budget(attachment const& made);
     /// The newcomer's call was refused: nobody has to go for it.
     void give_up(live_session& session, attachment const& made);
+    /// A call on its way into the store.
+    struct beginning_call {
+        std::shared_ptr<live_session> session;
+        base::loop& loop;
+        store::stream_key stream;
+        attachment made;
+        call_request request;
+        store::completion<begun_call> done;
+        bool has_asked = false; ///< whether answers have arrived of which nobody knew
+    };
+    void open_stream(std::shared_ptr<beginning_call> beginning);
+    void make_call(beginning_call& beginning, store::opened_stream const& opened);
+    /// Lets the store know of all answers of the session that have arrived by now. `then` is called on the loop, at once
+    /// if only that one had to be asked.
+    void ask_receipts(live_session& session, base::loop& loop, std::move_only_function<void()> then);
     void detached(live_session& session, following& gone, base::time_point now);
     void direct_opened();
     void direct_closed();
@@ -263,12 +284,17 @@ private:
     [[nodiscard]] priming_style style_of(protocol::revision revision) const noexcept;
     void send_cancel(store::call_ref const& to, std::string_view id);
     void with_owner(store::stream_key const& stream, std::function<void(store::call_ref const&)> then);
-    void answer_lost(store::call_ref const& lost, store::fence fence, base::time_point now);
-    /// Takes over a newer record. Under the session's lock.
-    void adopt(std::shared_ptr<live_session> const& session, std::shared_ptr<store::session_record const> record);
+    void answer_lost(store::call_ref const& lost, store::claimed_call const& claimed, base::time_point now);
     /// On the node's own loop.
-    void append_standalone(live_session const& session, store::session_record const& record, store::bytes message);
-    [[nodiscard]] std::vector<std::shared_ptr<live_session>> subscribed_sessions();
+    void append_standalone(store::stream_key const& stream, store::bytes message);
+    /// In bites, so that a great number of subscribers does not hold the loop.
+    void tell_subscribers(std::string uri, std::optional<store::session_key> after, store::bytes message);
+    void tell_all(
+        std::vector<std::shared_ptr<live_session>> sessions, std::size_t from, store::bytes message,
+        std::function<bool(store::session_record const&)> filter);
+    void reap_bite(base::time_point now);
+    /// False if it is in use.
+    bool reap_one(store::session_key const& key, base::time_point now);
     void cancel_held(live_session& session, std::string_view id);
     /// Visits every live session, and what stands in for one, under its lock.
     template<class F>
@@ -292,16 +318,13 @@ private:
     std::function<void()> on_departure_;
     std::unique_ptr<store::watch_handle> mail_;
 
-    // Sessions with subscriptions, so that an update need not look at all of them.
-    std::mutex subscribed_mutex_;
-    std::unordered_map<store::session_key, std::weak_ptr<live_session>, store::session_key_hash> subscribed_;
-
     std::mutex passing_mutex_;
     std::unordered_map<live_session const*, std::weak_ptr<live_session>> passing_;
 
     // Sessions in the order they were opened, kept only where session.max_lifetime is on.
     std::mutex by_age_mutex_;
-    std::deque<std::pair<base::time_point, std::weak_ptr<live_session>>> by_age_;
+    std::list<std::pair<base::time_point, store::session_key>> by_age_;
+    std::unordered_map<store::session_key, decltype(by_age_)::iterator, store::session_key_hash> age_places_;
 
     static constexpr std::size_t stripe_count = 64;
     std::array<table_stripe, stripe_count> table_;

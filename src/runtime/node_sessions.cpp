@@ -10,7 +10,7 @@ namespace belay::runtime {
 namespace {
 
 // Sessions are reaped in bites, so that a great number of them does not hold a loop for long.
-constexpr std::size_t reap_bite = 1000;
+constexpr std::size_t reap_bite_sessions = 1000;
 
 // Above all levels: a client that could not choose one gets no log messages.
 constexpr int no_log_level = 8;
@@ -42,7 +42,7 @@ std::shared_ptr<live_session>
 node::insert_live(std::shared_ptr<store::session_record const> record, base::time_point now)
 {
     auto fresh = std::make_shared<live_session>(record->key);
-    adopt(fresh, std::move(record));
+    fresh->record = std::move(record);
     fresh->known_since = now;
     fresh->loaded_at = now;
     fresh->written_activity = now;
@@ -54,9 +54,12 @@ node::insert_live(std::shared_ptr<store::session_record const> record, base::tim
 
 void node::remove_live(store::session_key const& key)
 {
-    {
-        std::lock_guard const lock(subscribed_mutex_);
-        subscribed_.erase(key);
+    if (settings_.session_max_lifetime > base::duration::zero()) {
+        std::lock_guard const lock(by_age_mutex_);
+        if (auto const place = age_places_.find(key); place != age_places_.end()) {
+            by_age_.erase(place->second);
+            age_places_.erase(place);
+        }
     }
     auto& stripe = stripe_of(key);
     std::lock_guard const lock(stripe.mutex);
@@ -139,7 +142,7 @@ void node::use(std::string_view principal, std::string_view id, base::loop& loop
             if (live) {
                 std::lock_guard const lock(live->mutex);
                 if (live->record->revision < (*record)->revision)
-                    adopt(live, *record);
+                    live->record = *record;
                 live->loaded_at = at;
             } else {
                 live = insert_live(*record, at);
@@ -164,18 +167,19 @@ void node::open(client_hello hello, base::loop& loop, store::completion<session_
     record.client_capabilities = std::move(hello.capabilities);
     record.offers = hello.offers;
     auto const now = loop.now();
-    auto const shared = std::make_shared<store::session_record const>(record);
     store_.create(
-        std::move(record), now, [this, shared, now, &loop, done = std::move(done)](result<void> created) mutable {
+        std::move(record), now,
+        [this, now, &loop,
+         done = std::move(done)](result<std::shared_ptr<store::session_record const>> created) mutable {
             if (!created)
                 return done(std::unexpected(created.error()));
             metrics_.sessions_opened.Increment();
-            auto const live = insert_live(shared, now);
+            auto const live = insert_live(*created, now);
             log_.log_fields(
-                base::log_level::info, "session opened", {{"session", live->name}, {"version", shared->version}});
+                base::log_level::info, "session opened", {{"session", live->name}, {"version", (*created)->version}});
             if (settings_.session_max_lifetime > base::duration::zero()) {
                 std::lock_guard const lock(by_age_mutex_);
-                by_age_.emplace_back(now, live);
+                age_places_[live->key] = by_age_.insert(by_age_.end(), {now, live->key});
             }
             done(take(live, loop));
         });
@@ -207,7 +211,7 @@ void node::change(
             if (stored) {
                 std::lock_guard const lock(session->mutex);
                 if (session->record->revision < (*stored)->revision)
-                    adopt(session, *stored);
+                    session->record = *stored;
             } else if (stored.error() == errc::conflict) {
                 // Someone else was first: edit what is there now.
                 store_.load(
@@ -218,7 +222,7 @@ void node::change(
                             return done(std::unexpected(fresh.error()));
                         {
                             std::lock_guard const lock(session->mutex);
-                            adopt(session, *fresh);
+                            session->record = *fresh;
                         }
                         change(session, std::move(edit), std::move(done));
                     });
@@ -228,6 +232,16 @@ void node::change(
             }
             done({});
         });
+}
+
+void node::subscribe(std::shared_ptr<live_session> const& session, std::string uri, store::completion<void> done)
+{
+    store_.subscribe(session->key, std::move(uri), settings_.max_subscriptions, std::move(done));
+}
+
+void node::unsubscribe(std::shared_ptr<live_session> const& session, std::string_view uri, store::completion<void> done)
+{
+    store_.unsubscribe(session->key, uri, std::move(done));
 }
 
 void node::end(std::shared_ptr<live_session> session, base::loop& loop, store::completion<void> done)
@@ -307,53 +321,60 @@ void node::finish_end(std::shared_ptr<live_session> const& session, store::compl
 void node::end_overdue(base::time_point now)
 {
     for (;;) {
-        std::shared_ptr<live_session> overdue;
+        store::session_key overdue;
         {
             std::lock_guard const lock(by_age_mutex_);
             if (by_age_.empty() || by_age_.front().first + settings_.session_max_lifetime > now)
                 return;
-            overdue = by_age_.front().second.lock();
+            overdue = by_age_.front().second;
+            age_places_.erase(overdue);
             by_age_.pop_front();
         }
-        if (overdue && periodic_)
-            end(overdue, periodic_->loop, [](result<void>) {});
+        if (auto const live = find_live(overdue); live && periodic_)
+            end(live, periodic_->loop, [](result<void>) {});
     }
 }
 
 void node::reap(base::time_point now)
 {
     end_overdue(now);
-    for (;;) {
-        std::size_t found = 0;
-        std::size_t ended = 0;
-        store_.expired(now, reap_bite, [&](result<std::vector<store::session_key>> keys) {
-            if (!keys)
-                return;
-            found = keys->size();
-            for (auto const& key : *keys) {
-                // The store's clock of activity is coarse; the decision is made here, under the session's lock, so that
-                // nothing can attach to a session that is about to go.
-                if (auto const live = find_live(key)) {
-                    std::lock_guard const lock(live->mutex);
-                    if (!live->machine.end_if_idle(now, settings_.limits.session_idle)) {
-                        if (!live->machine.is_ended()) {
-                            live->written_activity = live->machine.last_activity();
-                            store_.touch(
-                                key, live->machine.is_held() ? now : live->machine.last_activity(),
-                                live->written_held ? store::presence::held : store::presence::idle);
-                        }
-                        continue;
-                    }
-                }
-                store_.end(key, [this, key](result<void>) { remove_live(key); });
-                metrics_.sessions_expired.Increment();
-                log_.log_fields(base::log_level::info, "session expired", {{"session", base::log_name(key.id)}});
-                ++ended;
-            }
-        });
-        if (found < reap_bite || ended == 0)
+    reap_bite(now);
+}
+
+void node::reap_bite(base::time_point now)
+{
+    store_.expired(now, reap_bite_sessions, [this, now](result<std::vector<store::session_key>> keys) {
+        if (!keys)
             return;
+        std::size_t ended = 0;
+        for (auto const& key : *keys)
+            ended += reap_one(key, now) ? 1 : 0;
+        // The next one later: others have their turn in between.
+        if (keys->size() == reap_bite_sessions && ended > 0)
+            later([this, now] { reap_bite(now); });
+    });
+}
+
+bool node::reap_one(store::session_key const& key, base::time_point now)
+{
+    // The store's clock of activity is coarse; the decision is made here, under the session's lock, so that nothing can
+    // attach to a session that is about to go.
+    if (auto const live = find_live(key)) {
+        std::lock_guard const lock(live->mutex);
+        if (!live->machine.end_if_idle(now, settings_.limits.session_idle)) {
+            if (!live->machine.is_ended()) {
+                live->written_activity = live->machine.last_activity();
+                store_.touch(
+                    key, live->machine.is_held() ? now : live->machine.last_activity(),
+                    live->written_held ? store::presence::held : store::presence::idle);
+            }
+            return false;
+        }
     }
+    store_.end(key, [this, key](result<void>) { remove_live(key); });
+    metrics_.sessions_expired.Increment();
+    log_.log_fields(base::log_level::info, "session expired", {{"session", base::log_name(key.id)}});
+    return true;
 }
 
 }

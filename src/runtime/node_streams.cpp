@@ -8,6 +8,13 @@
 
 namespace belay::runtime {
 
+namespace {
+
+// How many sessions hear of something before the loop has its turn.
+constexpr std::size_t tell_bite = 64;
+
+}
+
 // --- attaching and leaving
 
 priming_style node::style_of(protocol::revision revision) const noexcept
@@ -132,13 +139,13 @@ std::move_only_function<void()> node::take_quiet(live_session& session)
 
 // --- messages that belong to no call
 
-void node::append_standalone(live_session const& session, store::session_record const& record, store::bytes message)
+void node::append_standalone(store::stream_key const& stream, store::bytes message)
 {
     auto const* const loop = own_loop_.load();
     if (!loop) // stopped meanwhile
         return;
     store_.append(
-        {session.key, record.standalone}, 0, {{std::move(message), store::event_kind::ordinary}}, false, loop->now(),
+        stream, 0, {{std::move(message), store::event_kind::ordinary}}, false, loop->now(),
         [this](result<store::stream_top> top) {
             if (top)
                 metrics_.events_appended.Increment();
@@ -156,64 +163,56 @@ void node::later(std::move_only_function<void()> work)
 void node::notify(std::shared_ptr<live_session> const& session, std::string message)
 {
     later([this, session, text = std::make_shared<std::string const>(std::move(message))] {
-        append_standalone(*session, *session->current_record(), text);
+        append_standalone({session->key, session->current_record()->standalone}, text);
     });
 }
 
 void node::broadcast(std::string message, std::function<bool(store::session_record const&)> filter)
 {
-    later([this, filter = std::move(filter), text = std::make_shared<std::string const>(std::move(message))] {
-        for (auto const& session : live_sessions()) {
-            auto const record = session->current_record();
-            if (record->initialized && filter(*record))
-                append_standalone(*session, *record, text);
-        }
+    later([this, filter = std::move(filter), text = std::make_shared<std::string const>(std::move(message))]() mutable {
+        tell_all(live_sessions(), 0, std::move(text), std::move(filter));
     });
 }
 
-void node::adopt(std::shared_ptr<live_session> const& session, std::shared_ptr<store::session_record const> record)
+void node::tell_all(
+    std::vector<std::shared_ptr<live_session>> sessions, std::size_t from, store::bytes message,
+    std::function<bool(store::session_record const&)> filter)
 {
-    session->record = std::move(record);
-    bool const has_any = !session->record->subscriptions.empty();
-    if (has_any == session->is_subscribed)
-        return;
-    session->is_subscribed = has_any;
-    std::lock_guard const lock(subscribed_mutex_);
-    if (has_any)
-        subscribed_[session->key] = session;
-    else
-        subscribed_.erase(session->key);
-}
-
-std::vector<std::shared_ptr<live_session>> node::subscribed_sessions()
-{
-    std::vector<std::shared_ptr<live_session>> sessions;
-    std::lock_guard const lock(subscribed_mutex_);
-    for (auto const& [key, session] : subscribed_)
-        if (auto const live = session.lock())
-            sessions.push_back(live);
-    return sessions;
-}
-
-std::vector<std::string> node::subscriptions()
-{
-    std::vector<std::string> uris;
-    for (auto const& session : subscribed_sessions()) {
-        auto const record = session->current_record();
-        uris.insert(uris.end(), record->subscriptions.begin(), record->subscriptions.end());
+    auto const end = std::min(sessions.size(), from + tell_bite);
+    for (auto at = from; at < end; ++at) {
+        auto const record = sessions[at]->current_record();
+        if (record->initialized && filter(*record))
+            append_standalone({sessions[at]->key, record->standalone}, message);
     }
-    std::ranges::sort(uris);
-    uris.erase(std::ranges::unique(uris).begin(), uris.end());
-    return uris;
+    if (end < sessions.size())
+        later([this, sessions = std::move(sessions), end, message = std::move(message),
+               filter = std::move(filter)]() mutable {
+            tell_all(std::move(sessions), end, std::move(message), std::move(filter));
+        });
 }
 
-void node::notify_subscribers(std::string_view uri, std::string const& message)
+void node::notify_subscribers(std::string uri, std::string message)
 {
-    for (auto const& session : subscribed_sessions()) {
-        auto const record = session->current_record();
-        if (std::ranges::find(record->subscriptions, uri) != record->subscriptions.end())
-            notify(session, message);
-    }
+    later([this, uri = std::move(uri), text = std::make_shared<std::string const>(std::move(message))]() mutable {
+        tell_subscribers(std::move(uri), std::nullopt, std::move(text));
+    });
+}
+
+void node::tell_subscribers(std::string uri, std::optional<store::session_key> after, store::bytes message)
+{
+    store_.subscribers(
+        uri, std::move(after), tell_bite,
+        [this, uri, message = std::move(message)](result<std::vector<store::subscriber>> found) mutable {
+            if (!found)
+                return log_.warning("subscribers could not be found: {}", found.error().message());
+            for (auto const& each : *found)
+                append_standalone({each.session, each.standalone}, message);
+            if (found->size() == tell_bite)
+                later([this, uri = std::move(uri), last = found->back().session,
+                       message = std::move(message)]() mutable {
+                    tell_subscribers(std::move(uri), std::move(last), std::move(message));
+                });
+        });
 }
 
 void node::follow(
@@ -254,8 +253,10 @@ void node::follow(
                 } else if (is_ahead) {
                     from.sequence = state.top.sequence;
                 }
-                if (!is_standalone && state.finished && cursor->sequence >= state.top.sequence)
+                if (!is_standalone && state.finished && cursor->sequence >= state.top.sequence) {
+                    store_.note_delivered(key, cursor->sequence); // or the client could not name it
                     return done(std::unexpected(follow_refusal::nothing_left));
+                }
             }
             auto const epoch = state.top.epoch;
             auto const attach_as

@@ -6,15 +6,19 @@
 namespace belay::runtime {
 
 void handle_notification(
-    node& node, std::shared_ptr<live_session> const& session, protocol::message const& notification)
+    node& node, std::shared_ptr<live_session> const& session, protocol::message const& notification, base::loop& loop,
+    std::move_only_function<void()> done)
 {
-    if (notification.method == protocol::method::initialized) {
-        node.change(session, [](store::session_record& record) { record.initialized = true; }, [](result<void>) {});
-    } else if (notification.method == protocol::method::cancelled) {
+    if (notification.method == protocol::method::initialized)
+        return node.change(
+            session, [](store::session_record& record) { record.initialized = true; },
+            [done = std::move(done)](result<void>) mutable { done(); });
+    if (notification.method == protocol::method::cancelled) {
         auto const* id = notification.params ? notification.params->if_contains("requestId") : nullptr;
         if (auto const text = id ? protocol::id_text(*id) : std::string(); !text.empty())
-            node.cancel(session, text);
+            return node.cancel(session, text, loop, std::move(done));
     }
+    done();
 }
 
 }

@@ -78,30 +78,23 @@ void change_subscription(
     runtime::node& node, std::shared_ptr<runtime::live_session> const& session, std::string uri, bool wanted,
     std::string id, std::move_only_function<void(std::string)> answer)
 {
-    auto const limit = node.settings().max_subscriptions;
-    // Decided by the edit, which is made on the record that it will replace.
-    auto const is_full = std::make_shared<bool>(false);
-    node.change(
-        session,
-        [uri = std::move(uri), wanted, limit, is_full](store::session_record& to) {
-            std::erase(to.subscriptions, uri);
-            *is_full = wanted && to.subscriptions.size() >= limit;
-            if (wanted && !*is_full)
-                to.subscriptions.push_back(uri);
-        },
-        [id = std::move(id), limit, is_full, answer = std::move(answer)](result<void> changed) mutable {
-            if (!changed)
-                return answer(
-                    protocol::error_response(id, {protocol::code::internal_error, changed.error().message(), {}}));
-            if (*is_full)
-                return answer(protocol::error_response(
-                    id,
-                    {protocol::code::invalid_params,
-                     "This session has as many subscriptions as it may (" + std::to_string(limit)
-                         + "); unsubscribe from some",
-                     {}}));
-            answer(protocol::result_response(id, "{}"));
-        });
+    auto done = [id = std::move(id), limit = node.settings().max_subscriptions,
+                 answer = std::move(answer)](result<void> changed) mutable {
+        if (changed)
+            return answer(protocol::result_response(id, "{}"));
+        if (changed.error() == errc::too_many_subscriptions)
+            return answer(protocol::error_response(
+                id,
+                {protocol::code::invalid_params,
+                 "This session has as many subscriptions as it may (" + std::to_string(limit)
+                     + "); unsubscribe from some",
+                 {}}));
+        answer(protocol::error_response(id, {protocol::code::internal_error, changed.error().message(), {}}));
+    };
+    if (wanted)
+        node.subscribe(session, std::move(uri), std::move(done));
+    else
+        node.unsubscribe(session, uri, std::move(done));
 }
 
 runtime::deferred_answer change_soon(runtime::incoming const& request, std::string uri, bool wanted)
@@ -276,6 +269,14 @@ runtime::outcome resource_catalogue::subscribe(runtime::incoming const& request)
     if (!given)
         return refuse(request, no_uri());
     std::string uri(view(*given));
+    auto const longest = request.node.settings().max_subscription_bytes;
+    if (uri.size() > longest)
+        return refuse(
+            request,
+            {protocol::code::invalid_params,
+             "params.uri has " + std::to_string(uri.size()) + " bytes; a subscription may have "
+                 + std::to_string(longest),
+             {}});
     auto const found = find(uri);
     if (!found)
         return refuse(request, unknown(uri));

@@ -2,6 +2,7 @@
 #include "store/memory_state.hpp"
 
 #include <algorithm>
+#include <ranges>
 
 namespace belay::store {
 
@@ -13,12 +14,23 @@ constexpr std::size_t event_overhead = 112;
 // What a remembered key costs beside its text.
 constexpr std::size_t key_overhead = 96;
 
-// Set aside for each answer that is to come, so that a short one always has room.
-constexpr std::size_t answer_reserve = 1024;
+// What a stream costs beside its texts: the stream, its place in the tables, its owner's name.
+constexpr std::size_t stream_overhead = 640;
 
-std::size_t reserve_for(stream_meta const& meta) noexcept
+std::size_t charge_of(stream_meta const& meta) noexcept
 {
-    return answer_reserve * (1 + static_cast<std::size_t>(std::ranges::count(meta.label, '\n')));
+    return stream_overhead + meta.label.size() + meta.tag.size();
+}
+
+/// What is set aside for the answer to a line of the label.
+std::size_t reserve_of(stream_meta const& meta, std::size_t line) noexcept
+{
+    return event_overhead + (line < meta.answer_bytes.size() ? meta.answer_bytes[line] : default_answer_bytes);
+}
+
+std::size_t line_count(stream_meta const& meta) noexcept
+{
+    return 1 + static_cast<std::size_t>(std::ranges::count(meta.label, '\n'));
 }
 
 std::size_t charge_of(bytes const& payload) noexcept
@@ -100,7 +112,7 @@ void memory_store::drop_stream(stripe& in, session& of, stream_id id, bool is_en
         else
             counter_->trimmed(count, undelivered);
     }
-    release_bytes(of, gone.charge + gone.reserved);
+    release_bytes(of, gone.own_charge + gone.charge + gone.reserved);
     if (gone.meta.once)
         spend_key(of, gone.meta.once->text, id);
     if (gone.is_aging)
@@ -141,7 +153,7 @@ result<void> memory_store::make_room(stripe& in, session& of, stream* appending,
     std::size_t droppable = 0;
     for (auto const& [id, each] : of.streams)
         if (each->is_droppable())
-            droppable += each->charge;
+            droppable += each->own_charge + each->charge + each->reserved;
     if (appending)
         for (auto const& event : appending->events) {
             if (fits_after_dropping(droppable) || appending->is_pinned(event))
@@ -222,8 +234,20 @@ result<opened_stream> memory_store::open_locked(
         return failure(errc::not_found);
     if (session->streams.contains(key.stream))
         return failure(errc::conflict);
+    if (meta.has_unique_ids)
+        for (auto const line : std::views::split(meta.label, '\n'))
+            for (auto const& [id, each] : session->streams)
+                if (each->has_unanswered({line.begin(), line.end()}))
+                    return failure(errc::duplicate_id);
     std::optional<stream_id> twin;
-    std::size_t need = reserve_for(meta);
+    auto fresh = std::make_unique<stream>();
+    fresh->own_charge = charge_of(meta);
+    for (std::size_t line = 0; line < line_count(meta); ++line) {
+        fresh->requests.push_back({reserve_of(meta, line)});
+        fresh->reserved += fresh->requests.back().reserve;
+    }
+    fresh->reserved += meta.held_bytes;
+    auto need = fresh->own_charge + fresh->reserved;
     if (meta.once) {
         auto const first = look_up_key(*session, *meta.once);
         if (!first)
@@ -239,14 +263,12 @@ result<opened_stream> memory_store::open_locked(
         return std::unexpected(room.error());
     if (twin && !session->streams.contains(*twin)) // went to make room for this one
         return failure(errc::key_spent);
-    auto fresh = std::make_unique<stream>();
     fresh->meta = std::move(meta);
     fresh->owner = owner;
     fresh->fence = next_fence_.fetch_add(1, std::memory_order_relaxed);
     fresh->order = session->next_order++;
     fresh->top.epoch = epoch_;
-    fresh->reserved = reserve_for(fresh->meta);
-    add_bytes(*session, fresh->reserved);
+    add_bytes(*session, fresh->own_charge + fresh->reserved);
     if (fresh->meta.once && !twin)
         remember_key(*session, *fresh->meta.once, key.stream, fresh->order);
     opened_stream const opened{fresh->fence, epoch_, twin};
@@ -281,28 +303,40 @@ result<stream_top> memory_store::append_locked(
     if (!is_standalone && into.fence != fence)
         return failure(errc::fenced);
     std::size_t need = 0;
-    std::size_t reserved = 0;
+    std::size_t reserved = 0; // the part of `need` that was set aside
     for (auto const& event : events) {
-        if (event.payload->size() > limits_.event_bytes)
+        auto const charge = charge_of(event.payload);
+        auto const* const answers = event.kind == event_kind::response && event.line < into.requests.size()
+            ? &into.requests[event.line]
+            : nullptr;
+        bool const is_reserved = answers && answers->answered_at == 0;
+        if (event.payload->size() > limits_.event_bytes && !(is_reserved && charge <= answers->reserve))
             return failure(errc::too_large);
-        need += charge_of(event.payload);
-        if (event.kind == event_kind::response)
-            reserved = std::min(reserved + answer_reserve, into.reserved);
+        need += charge;
+        if (is_reserved)
+            reserved += answers->reserve;
     }
+    bool const is_final = reserved > 0 || finish;
     if (finish)
         reserved = into.reserved;
     auto& session = *in.find(key.session);
     if (need > reserved)
-        if (auto const room = make_room(in, session, &into, need, reserved > 0); !room)
+        if (auto const room = make_room(in, session, &into, need - reserved, is_final); !room)
             return std::unexpected(room.error());
     release_bytes(session, reserved);
     into.reserved -= reserved;
     for (auto& event : events) {
         into.top.offset += event.payload->size();
         into.events.push_back({++into.top.sequence, into.top.offset, std::move(event.payload), event.kind});
+        if (event.kind == event_kind::response && event.line < into.requests.size())
+            into.requests[event.line].answered_at = into.top.sequence;
         if (is_standalone)
             into.appended_at.push_back(now);
     }
+    if (finish)
+        for (auto& each : into.requests)
+            if (each.answered_at == 0)
+                each.answered_at = into.top.sequence;
     into.charge += need;
     add_bytes(session, need);
     into.finished = finish;
@@ -453,12 +487,22 @@ void memory_store::note_reader(stream_key const& key, reader_mark mark)
             first = std::min(first, mark.given);
             counter_->delivered(mark.given, first);
         }
+        mark.sent = std::max(mark.sent, of.reader.sent);
+        mark.delivered = std::max(mark.delivered, of.reader.delivered);
         of.reader = mark;
         of.collect(interest::reader, to_wake);
     }
     for (auto const& each : to_wake)
         if (each->is_active.load(std::memory_order_acquire))
             each->wake();
+}
+
+void memory_store::note_delivered(stream_key const& key, std::uint64_t sequence)
+{
+    auto& in = stripe_of(key.session);
+    std::lock_guard const lock(in.mutex);
+    if (auto const found = find_stream(in, key))
+        (*found)->reader.delivered = std::max((*found)->reader.delivered, std::min(sequence, (*found)->top.sequence));
 }
 
 void memory_store::reader(stream_key const& key, completion<reader_mark> done)

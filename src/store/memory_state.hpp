@@ -3,7 +3,9 @@
 
 #include "store/memory_store.hpp"
 
+#include <boost/container/small_vector.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
 
 #include <deque>
 #include <list>
@@ -23,8 +25,14 @@ struct memory_store::stream {
     std::uint64_t order = 0; // creation order within the session
     stream_top top;
     bool finished = false;
+    std::size_t own_charge = 0; // of the stream itself
     std::size_t charge = 0; // of all kept events
-    std::size_t reserved = 0; // for the answers that are to come
+    std::size_t reserved = 0; // for the answers that are to come, and what its call keeps until then
+    struct request {
+        std::size_t reserve;           // for its answer
+        std::uint64_t answered_at = 0; // the answer's sequence; 0: there is none yet
+    };
+    boost::container::small_vector<request, 1> requests; // one per line of the label
     std::deque<stored_event> events; // consecutive sequences
     std::vector<stored_event> pinned; // undelivered responses that retention has passed by; older than all events
     std::deque<base::time_point> appended_at; // of `events`, standalone stream only
@@ -49,6 +57,24 @@ struct memory_store::stream {
     {
         return meta.kind == stream_kind::request && finished && !reader.attached && reader.delivered >= top.sequence;
     }
+    /// The places of the line in the label.
+    template<class F>
+    void for_each_place(std::string_view line, F const& visit) const
+    {
+        std::size_t place = 0;
+        for (std::size_t at = 0; at <= meta.label.size() && place < requests.size(); ++place) {
+            auto const end = std::min(meta.label.find('\n', at), meta.label.size());
+            if (std::string_view(meta.label).substr(at, end - at) == line)
+                visit(place);
+            at = end + 1;
+        }
+    }
+    [[nodiscard]] bool has_unanswered(std::string_view line) const
+    {
+        bool has_one = false;
+        for_each_place(line, [&](std::size_t place) { has_one = has_one || requests[place].answered_at == 0; });
+        return has_one;
+    }
     void collect(interest kind, wakes& into) const
     {
         for (auto const& each : watchers)
@@ -67,6 +93,8 @@ struct memory_store::session {
 
     std::shared_ptr<session_record const> record;
     std::shared_ptr<std::atomic<std::size_t>> user_bytes; // of all sessions of the principal
+    std::size_t record_charge = 0;
+    boost::unordered_flat_set<std::string> subscriptions;
     boost::unordered_flat_map<std::string, once_entry> once;
     boost::unordered_flat_map<stream_id, std::unique_ptr<stream>> streams;
     std::size_t charge = 0;

@@ -7,17 +7,21 @@ namespace belay::store {
 
 namespace {
 
-bool has_line(std::string_view label, std::string_view line) noexcept
+// What a session costs beside the texts of its record: the record, what the store and the node keep of it.
+constexpr std::size_t session_overhead = 2048;
+
+// What a subscription costs beside its URI, which is kept twice.
+constexpr std::size_t subscription_overhead = 256;
+
+std::size_t charge_of(session_record const& record) noexcept
 {
-    if (label == line)
-        return true;
-    for (std::size_t at = 0; at <= label.size();) {
-        auto const end = std::min(label.find('\n', at), label.size());
-        if (label.substr(at, end - at) == line)
-            return true;
-        at = end + 1;
-    }
-    return false;
+    return session_overhead + record.key.principal.size() + record.version.size() + record.client_info.size()
+        + record.client_capabilities.size();
+}
+
+std::size_t charge_of_subscription(std::string_view uri) noexcept
+{
+    return subscription_overhead + 2 * uri.size();
 }
 
 }
@@ -37,7 +41,8 @@ memory_store::stripe& memory_store::stripe_of(session_key const& key) const noex
 
 // --- sessions
 
-void memory_store::create(session_record record, base::time_point now, completion<void> done)
+void memory_store::create(
+    session_record record, base::time_point now, completion<std::shared_ptr<session_record const>> done)
 {
     if (session_count_.fetch_add(1, std::memory_order_relaxed) >= limits_.sessions) {
         session_count_.fetch_sub(1, std::memory_order_relaxed);
@@ -46,25 +51,27 @@ void memory_store::create(session_record record, base::time_point now, completio
     auto const key = record.key;
     auto fresh = std::make_unique<session>();
     fresh->user_bytes = user_bytes_of(key.principal);
+    fresh->record_charge = charge_of(record);
     fresh->record = std::make_shared<session_record const>(std::move(record));
     fresh->last_activity = now;
     fresh->is_idle = true;
-    bool is_new = false;
+    result<std::shared_ptr<session_record const>> outcome = fresh->record;
     {
         auto& in = stripe_of(key);
         std::lock_guard const lock(in.mutex);
-        auto const tried = in.sessions.try_emplace(key);
-        is_new = tried.second;
-        if (is_new) {
+        if (in.find(key)) {
+            outcome = failure(errc::conflict);
+        } else if (auto const room = make_room(in, *fresh, nullptr, fresh->record_charge, false); !room) {
+            outcome = std::unexpected(room.error());
+        } else {
+            add_bytes(*fresh, fresh->record_charge);
             fresh->idle_place = in.idle.insert(in.idle.end(), key);
-            tried.first->second = std::move(fresh);
+            in.sessions.emplace(key, std::move(fresh));
         }
     }
-    if (!is_new) {
+    if (!outcome)
         session_count_.fetch_sub(1, std::memory_order_relaxed);
-        return done(failure(errc::conflict));
-    }
-    done({});
+    done(std::move(outcome));
 }
 
 std::shared_ptr<std::atomic<std::size_t>> memory_store::user_bytes_of(std::string const& principal)
@@ -108,6 +115,8 @@ void memory_store::update(session_record record, completion<std::shared_ptr<sess
         if (auto* found = in.find(record.key)) {
             if (found->record->revision != record.revision) {
                 outcome = failure(errc::conflict);
+            } else if (auto const room = recharge(in, *found, charge_of(record)); !room) {
+                outcome = std::unexpected(room.error());
             } else {
                 ++record.revision;
                 found->record = std::make_shared<session_record const>(std::move(record));
@@ -173,6 +182,9 @@ void memory_store::end(session_key const& key, completion<void> done)
                 drop_stream(in, *found, found->streams.begin()->first, true);
             while (!found->once.empty())
                 forget_key(*found, std::string(found->once.begin()->first));
+            while (!found->subscriptions.empty())
+                forget_subscription(*found, std::string(*found->subscriptions.begin()));
+            release_bytes(*found, found->record_charge);
             if (found->is_idle)
                 in.idle.erase(found->idle_place);
             in.sessions.erase(key);
@@ -185,6 +197,96 @@ void memory_store::end(session_key const& key, completion<void> done)
     if (!existed)
         return done(failure(errc::not_found));
     done({});
+}
+
+result<void> memory_store::recharge(stripe& in, session& of, std::size_t charge)
+{
+    if (charge > of.record_charge) {
+        if (auto const room = make_room(in, of, nullptr, charge - of.record_charge, false); !room)
+            return room;
+        add_bytes(of, charge - of.record_charge);
+    } else {
+        release_bytes(of, of.record_charge - charge);
+    }
+    of.record_charge = charge;
+    return {};
+}
+
+// --- subscriptions
+
+void memory_store::subscribe(session_key const& key, std::string uri, std::size_t limit, completion<void> done)
+{
+    auto outcome = [&]() -> result<void> {
+        auto& in = stripe_of(key);
+        std::lock_guard const lock(in.mutex);
+        auto* const of = in.find(key);
+        if (!of)
+            return failure(errc::not_found);
+        if (of->subscriptions.contains(uri))
+            return {};
+        if (of->subscriptions.size() >= limit)
+            return failure(errc::too_many_subscriptions);
+        auto const charge = charge_of_subscription(uri);
+        if (auto const room = make_room(in, *of, nullptr, charge, false); !room)
+            return room;
+        add_bytes(*of, charge);
+        of->subscriptions.insert(uri);
+        std::lock_guard const inner(subscribers_mutex_);
+        subscribers_[std::move(uri)].emplace(key, of->record->standalone);
+        return {};
+    }();
+    done(std::move(outcome));
+}
+
+void memory_store::forget_subscription(session& of, std::string const& uri)
+{
+    if (of.subscriptions.erase(uri) == 0)
+        return;
+    release_bytes(of, charge_of_subscription(uri));
+    std::lock_guard const lock(subscribers_mutex_);
+    auto const found = subscribers_.find(uri);
+    found->second.erase(of.record->key);
+    if (found->second.empty())
+        subscribers_.erase(found);
+}
+
+void memory_store::unsubscribe(session_key const& key, std::string_view uri, completion<void> done)
+{
+    result<void> outcome = failure(errc::not_found);
+    {
+        auto& in = stripe_of(key);
+        std::lock_guard const lock(in.mutex);
+        if (auto* const of = in.find(key)) {
+            forget_subscription(*of, std::string(uri));
+            outcome = {};
+        }
+    }
+    done(std::move(outcome));
+}
+
+void memory_store::subscribers(
+    std::string_view uri, std::optional<session_key> after, std::size_t limit,
+    completion<std::vector<subscriber>> done)
+{
+    std::vector<subscriber> all;
+    {
+        std::lock_guard const lock(subscribers_mutex_);
+        if (auto const found = subscribers_.find(uri); found != subscribers_.end())
+            for (auto each = after ? found->second.upper_bound(*after) : found->second.begin();
+                 each != found->second.end() && all.size() < limit; ++each)
+                all.push_back({each->first, each->second});
+    }
+    done(std::move(all));
+}
+
+std::vector<std::string> memory_store::subscribed_uris() const
+{
+    std::vector<std::string> uris;
+    std::lock_guard const lock(subscribers_mutex_);
+    uris.reserve(subscribers_.size());
+    for (auto const& [uri, sessions] : subscribers_)
+        uris.push_back(uri);
+    return uris;
 }
 
 // --- calls and their owners
@@ -217,9 +319,9 @@ void memory_store::lapsed(base::time_point now, std::size_t limit, completion<st
     done(std::move(calls));
 }
 
-void memory_store::claim(stream_key const& key, std::string const& owner, completion<fence> done)
+void memory_store::claim(stream_key const& key, std::string const& owner, completion<claimed_call> done)
 {
-    result<fence> outcome = failure(errc::not_found);
+    result<claimed_call> outcome = failure(errc::not_found);
     {
         auto& in = stripe_of(key.session);
         std::lock_guard const lock(in.mutex);
@@ -230,7 +332,11 @@ void memory_store::claim(stream_key const& key, std::string const& owner, comple
             } else {
                 call.owner = owner;
                 call.fence = next_fence_.fetch_add(1, std::memory_order_relaxed);
-                outcome = call.fence;
+                claimed_call claimed{call.fence, {}};
+                for (std::uint32_t line = 0; line < call.requests.size(); ++line)
+                    if (call.requests[line].answered_at == 0)
+                        claimed.unanswered.push_back(line);
+                outcome = std::move(claimed);
             }
         }
     }
@@ -244,18 +350,23 @@ void memory_store::find(session_key const& key, std::string_view label, completi
         auto& in = stripe_of(key);
         std::lock_guard const lock(in.mutex);
         if (auto* session = in.find(key)) {
-            stream_id newest_id = 0;
-            stream const* newest = nullptr;
+            stream_id running_id = 0;
+            stream const* running = nullptr;
+            std::optional<std::uint64_t> crossed; // the newest with an answer that is under way
             for (auto const& [id, each] : session->streams)
-                if (each->meta.kind == stream_kind::request && has_line(each->meta.label, label)
-                    && (!newest || each->order > newest->order)) {
-                    newest = each.get();
-                    newest_id = id;
-                }
-            if (newest && newest->finished)
+                each->for_each_place(label, [&](std::size_t place) {
+                    auto const answered_at = each->requests[place].answered_at;
+                    if (answered_at == 0 && (!running || each->order > running->order)) {
+                        running = each.get();
+                        running_id = id;
+                    } else if (answered_at > each->reader.delivered) {
+                        crossed = std::max(crossed.value_or(0), each->order);
+                    }
+                });
+            if (crossed && (!running || *crossed > running->order))
                 outcome = failure(errc::finished);
-            else if (newest)
-                outcome = call_ref{{key, newest_id}, newest->owner, newest->meta.label};
+            else if (running)
+                outcome = call_ref{{key, running_id}, running->owner, running->meta.label};
         }
     }
     done(std::move(outcome));

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <tuple>
 #include <unordered_map>
 
 namespace belay::store {
@@ -31,12 +32,19 @@ public:
     memory_store(limits limits, std::uint64_t epoch, event_counter* counter = nullptr);
     ~memory_store() override;
 
-    void create(session_record record, base::time_point now, completion<void> done) override;
+    void create(
+        session_record record, base::time_point now, completion<std::shared_ptr<session_record const>> done) override;
     void load(session_key const& key, completion<std::shared_ptr<session_record const>> done) override;
     void update(session_record record, completion<std::shared_ptr<session_record const>> done) override;
     void touch(session_key const& key, base::time_point at, presence presence) override;
     void expired(base::time_point now, std::size_t limit, completion<std::vector<session_key>> done) override;
     void end(session_key const& key, completion<void> done) override;
+    void subscribe(session_key const& key, std::string uri, std::size_t limit, completion<void> done) override;
+    void unsubscribe(session_key const& key, std::string_view uri, completion<void> done) override;
+    void subscribers(
+        std::string_view uri, std::optional<session_key> after, std::size_t limit,
+        completion<std::vector<subscriber>> done) override;
+    [[nodiscard]] std::vector<std::string> subscribed_uris() const override;
 
     void open(
         stream_key const& key, stream_meta meta, std::string const& owner, base::time_point now,
@@ -50,12 +58,13 @@ public:
     [[nodiscard]] std::unique_ptr<watch_handle>
     watch(stream_key const& key, interest interest, std::function<void()> wake) override;
     void note_reader(stream_key const& key, reader_mark mark) override;
+    void note_delivered(stream_key const& key, std::uint64_t sequence) override;
     void reader(stream_key const& key, completion<reader_mark> done) override;
     void sweep(base::time_point now) override;
 
     void renew(std::string const& owner, base::time_point until) override;
     void lapsed(base::time_point now, std::size_t limit, completion<std::vector<call_ref>> done) override;
-    void claim(stream_key const& key, std::string const& owner, completion<fence> done) override;
+    void claim(stream_key const& key, std::string const& owner, completion<claimed_call> done) override;
     void find(session_key const& key, std::string_view label, completion<call_ref> done) override;
     void running(session_key const& key, completion<std::vector<call_ref>> done) override;
 
@@ -85,12 +94,15 @@ private:
     void add_bytes(session& to, std::size_t bytes) noexcept;
     void release_bytes(session& from, std::size_t bytes) noexcept;
     void forget_key(session& of, std::string const& key);
+    void forget_subscription(session& of, std::string const& uri);
     /// The stream of the first call with that key, if there was one.
     result<std::optional<stream_id>> look_up_key(session& of, once_key const& key) const;
     void remember_key(session& of, once_key const& key, stream_id stream, std::uint64_t order);
     /// The stream of the key is no longer kept.
     void spend_key(session& of, std::string const& key, stream_id stream);
     [[nodiscard]] std::shared_ptr<std::atomic<std::size_t>> user_bytes_of(std::string const& principal);
+    /// Charges the session for another record.
+    result<void> recharge(stripe& in, session& of, std::size_t charge);
     void schedule_aging(stripe& in, stream_key const& key, stream& of, base::time_point when);
     result<stream_top> append_locked(
         stripe& in, stream_key const& key, fence fence, std::vector<event_data>& events, bool finish,
@@ -109,6 +121,16 @@ private:
     // Sessions share their principal's number; who has none left is forgotten. Outlives the sessions.
     std::mutex users_mutex_;
     std::map<std::string, std::weak_ptr<std::atomic<std::size_t>>, std::less<>> users_;
+
+    // Who is subscribed to what; taken under a stripe's lock.
+    struct by_id {
+        bool operator()(session_key const& a, session_key const& b) const noexcept
+        {
+            return std::tie(a.id.high, a.id.low, a.principal) < std::tie(b.id.high, b.id.low, b.principal);
+        }
+    };
+    mutable std::mutex subscribers_mutex_;
+    std::map<std::string, std::map<session_key, stream_id, by_id>, std::less<>> subscribers_;
 
     static constexpr std::size_t stripe_count = 64;
     std::unique_ptr<std::array<stripe, stripe_count>> stripes_;

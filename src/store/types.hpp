@@ -53,7 +53,14 @@ struct stream_meta {
     std::string tag;   ///< Kept for the engine: the revision that the stream speaks.
     std::string label; ///< The ids of its requests as JSON text, one per line; calls are found by them.
     std::optional<once_key> once{};
+    /// For each line of the label, the bytes that an answer to it may have in a store that is full. Lines without a
+    /// number have `default_answer_bytes`.
+    std::vector<std::size_t> answer_bytes{};
+    std::size_t held_bytes = 0; ///< what its call keeps in memory until the stream is finished
+    bool has_unique_ids = false; ///< refused while another call of the session has one of its ids and no answer
 };
+
+constexpr std::size_t default_answer_bytes = 900;
 
 /// `ordinary` events go by retention; a `question` is kept until delivered or blank, a `response` until delivered or
 /// the session ends.
@@ -62,6 +69,7 @@ enum class event_kind : std::uint8_t { ordinary, question, response };
 struct event_data {
     bytes payload;
     event_kind kind = event_kind::ordinary;
+    std::uint32_t line = 0; ///< of a response: which line of the stream's label it answers
 };
 
 /// Sequences begin at 1; 0 is the place before the first event.
@@ -114,8 +122,13 @@ struct session_record {
     bool initialized = false;
     int log_level = 0;
     std::uint32_t offers = ~std::uint32_t(0); ///< What its client was told that there is; the service knows the bits.
-    std::vector<std::string> subscriptions;
     std::uint64_t revision = 0; ///< Changes are compare-and-set on this number.
+};
+
+/// A session that wants to hear of a URI, and the stream on which it does.
+struct subscriber {
+    session_key session;
+    stream_id standalone = 0;
 };
 
 /// Whether a session may expire: `held` while it has a connection, a running call or inbound traffic.
@@ -135,6 +148,12 @@ struct call_ref {
     stream_key stream;
     std::string owner; ///< node and incarnation
     std::string label;
+};
+
+/// A call that was taken over.
+struct claimed_call {
+    store::fence fence = 0;
+    std::vector<std::uint32_t> unanswered; ///< the lines of its label that have no answer yet
 };
 
 struct limits {

@@ -92,7 +92,7 @@ void refuse_begin(http::exchange& exchange, std::error_code why)
 {
     if (why == errc::not_found)
         return refuse_unknown_session(exchange);
-    if (why == errc::conflict)
+    if (why == errc::duplicate_id)
         return refuse(
             exchange, 400, {code::invalid_request, "Invalid Request: a call with this id is still running", {}});
     if (why == errc::too_many_streams)
@@ -249,10 +249,10 @@ bool sse_sink::flush()
     return exchange_->flush();
 }
 
-void sse_sink::end()
+std::shared_ptr<base::receipt> sse_sink::end(std::move_only_function<void()> arrived)
 {
     auto const keep = std::exchange(self_, nullptr);
-    exchange_->end_stream();
+    return exchange_->end_stream(std::move(arrived));
 }
 
 void sse_sink::abort()
@@ -319,17 +319,19 @@ void run_batch(
     protocol::trace_context const* trace)
 {
     batch->expect_answers(body.batch.size());
-    for (auto const& message : body.batch) {
+    for (std::uint32_t line = 0; line < body.batch.size(); ++line) {
+        auto const& message = body.batch[line];
         auto outcome = context.service.handle({context.node, context.session, context.revision, message, trace});
         if (auto* const instant = std::get_if<runtime::instant_answer>(&outcome))
-            batch->answer_member(message.id, std::move(instant->response));
+            batch->answer_member(line, message.id, std::move(instant->response));
         else if (auto* const deferred = std::get_if<runtime::deferred_answer>(&outcome))
-            deferred->run(
-                [batch, id = message.id](std::string response) { batch->answer_member(id, std::move(response)); });
+            deferred->run([batch, line, id = message.id](std::string response) {
+                batch->answer_member(line, id, std::move(response));
+            });
         else if (auto& start = std::get<runtime::start_call>(outcome); start.once)
-            batch->answer_member(message.id, refuse_key(message.id));
+            batch->answer_member(line, message.id, refuse_key(message.id));
         else
-            start.run(context.node.begin_member(batch, message.id, start.traits));
+            start.run(context.node.begin_member(batch, line, message.id, start.traits));
     }
 }
 

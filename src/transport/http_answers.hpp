@@ -83,7 +83,7 @@ public:
     void write_comment(std::string_view text) override;
     void write_retry(std::chrono::milliseconds retry) override;
     bool flush() override;
-    void end() override;
+    std::shared_ptr<base::receipt> end(std::move_only_function<void()> arrived) override;
     void abort() override;
     std::uint64_t written() const override { return written_; }
     std::uint64_t unacknowledged() const override { return exchange_->unacknowledged(); }

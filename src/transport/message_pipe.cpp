@@ -39,7 +39,12 @@ public:
         pipe_->waiting_.insert(following_);
         return false;
     }
-    void end() override { leave(); }
+    std::shared_ptr<base::receipt> end(std::move_only_function<void()> arrived) override
+    {
+        leave();
+        arrived(); // as far as anybody can know
+        return nullptr;
+    }
     void abort() override { leave(); }
     std::uint64_t written() const override { return written_; }
     std::uint64_t unacknowledged() const override { return 0; }
@@ -147,7 +152,7 @@ void message_pipe::receive(std::shared_ptr<parsed_line> const& line, protocol::m
     if (!use_)
         return; // nothing to answer, and nothing that it could be about
     if (message.kind == protocol::message_kind::notification)
-        runtime::handle_notification(node_, use_->session(), message);
+        runtime::handle_notification(node_, use_->session(), message, loop_, [] {});
     else
         node_.take_answer(use_->session(), message);
 }
@@ -160,14 +165,12 @@ void message_pipe::initialize(protocol::message const& message)
     if (is_opening_)
         return write(
             protocol::error_response(message.id, {code::invalid_request, "Invalid Request: already initializing", {}}));
-    runtime::client_hello hello;
-    hello.principal = settings_.principal;
-    hello.revision = *revision;
-    hello.info = protocol::object_text(message.params, "clientInfo");
-    hello.capabilities = protocol::object_text(message.params, "capabilities");
-    hello.offers = service_.offers();
-    auto answer = [self = shared_from_this(), id = message.id, revision = hello.revision,
-                   offers = hello.offers](std::error_code why) {
+    auto hello
+        = runtime::read_hello(message, *revision, settings_.principal, service_.offers(), node_.settings());
+    if (!hello)
+        return write(protocol::error_response(message.id, hello.error()));
+    auto answer = [self = shared_from_this(), id = message.id, revision = hello->revision,
+                   offers = hello->offers](std::error_code why) {
         self->is_opening_ = false;
         self->write(
             why ? protocol::error_response(
@@ -177,10 +180,10 @@ void message_pipe::initialize(protocol::message const& message)
     };
     is_opening_ = true;
     if (use_)
-        return node_.reopen(*use_, std::move(hello), [answer](result<void> reopened) {
+        return node_.reopen(*use_, std::move(*hello), [answer](result<void> reopened) {
             answer(reopened ? std::error_code() : reopened.error());
         });
-    node_.open(std::move(hello), loop_, [self = shared_from_this(), answer](result<runtime::session_use> use) mutable {
+    node_.open(std::move(*hello), loop_, [self = shared_from_this(), answer](result<runtime::session_use> use) mutable {
         if (!use)
             return answer(use.error());
         self->use_.emplace(std::move(*use));

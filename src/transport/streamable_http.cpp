@@ -166,9 +166,10 @@ void streamable_http::dispatch_batch(exchange_ptr exchange, runtime::session_use
     }
     std::erase_if(body->batch, [](auto const& each) { return each.kind != protocol::message_kind::request; });
     // After the requests that they may be about.
-    auto const take_notices = [this, session = use.session(), body, notices = std::move(notices)] {
+    auto const take_notices = [this, session = use.session(), &loop = exchange->loop(), body,
+                               notices = std::move(notices)] {
         for (auto const& each : notices)
-            runtime::handle_notification(node_, session, each);
+            runtime::handle_notification(node_, session, each, loop, [] {});
     };
     if (body->batch.empty()) {
         take_notices();
@@ -191,7 +192,8 @@ void streamable_http::run_batch(
     auto& loop = exchange->loop();
     auto const revision = revision_of(use);
     auto trace = trace_of(*exchange, body->batch.front());
-    runtime::call_request request{std::move(ids), revision, {}, caller_of(exchange->request()), {}, trace};
+    runtime::call_request request{std::move(ids), revision, {}, caller_of(exchange->request()), {}, trace,
+                                  exchange->request().body().size()};
     node_.begin_call(
         use, loop, std::move(request),
         [this, exchange = std::move(exchange), body, revision, trace, session = use.session(),
@@ -214,10 +216,15 @@ void streamable_http::dispatch(exchange_ptr exchange, runtime::session_use use, 
     auto const& message = body->message;
     auto trace = trace_of(*exchange, message);
     if (message.kind != protocol::message_kind::request) {
-        if (message.kind == protocol::message_kind::notification)
-            runtime::handle_notification(node_, use.session(), message);
-        else
-            node_.take_answer(use.session(), message);
+        if (message.kind == protocol::message_kind::notification) {
+            auto& loop = exchange->loop();
+            auto const session = use.session();
+            auto const kept = std::make_shared<runtime::session_use>(std::move(use));
+            return runtime::handle_notification(
+                node_, session, message, loop,
+                [exchange = std::move(exchange), kept] { exchange->respond({202, {}, {}}, {}); });
+        }
+        node_.take_answer(use.session(), message);
         return exchange->respond({202, {}, {}}, {});
     }
     auto const revision = revision_of(use);
@@ -261,8 +268,9 @@ void streamable_http::run_call(
     runtime::start_call start, std::optional<protocol::trace_context> trace)
 {
     auto& loop = exchange->loop();
-    runtime::call_request request{std::move(id),         revision,        start.traits, caller_of(exchange->request()),
-                                  std::move(start.once), std::move(trace)};
+    runtime::call_request request{
+        std::move(id),         revision,         start.traits, caller_of(exchange->request()),
+        std::move(start.once), std::move(trace), exchange->request().body().size()};
     if (settings_.answer == answer_form::json) {
         if (request.once)
             return exchange->respond(
@@ -308,19 +316,17 @@ void streamable_http::initialize(exchange_ptr exchange, protocol::message const&
     auto const revision = protocol::negotiate(message);
     if (!revision)
         return exchange->respond({200, json_type, {}}, protocol::error_response(message.id, revision.error()));
-    runtime::client_hello hello;
-    hello.principal = anonymous;
-    hello.revision = *revision;
-    hello.info = protocol::object_text(message.params, "clientInfo");
-    hello.capabilities = protocol::object_text(message.params, "capabilities");
-    hello.offers = service_.offers();
+    auto hello
+        = runtime::read_hello(message, *revision, std::string(anonymous), service_.offers(), node_.settings());
+    if (!hello)
+        return refuse(*exchange, 400, hello.error());
     auto const session = exchange->request().header(protocol::header::session);
     if (!session)
-        return open_session(std::move(exchange), message.id, std::move(hello));
+        return open_session(std::move(exchange), message.id, std::move(*hello));
     auto& loop = exchange->loop();
     node_.use(
         anonymous, *session, loop,
-        [this, exchange = std::move(exchange), hello = std::move(hello),
+        [this, exchange = std::move(exchange), hello = std::move(*hello),
          id = message.id](result<runtime::session_use> use) mutable {
             if (!use) {
                 if (use.error() == errc::not_found && settings_.accept_stale_initialize)

@@ -83,12 +83,73 @@ TEST_P(StoreContract, TellsTheLabelsOfANumberAndAStringApart)
     EXPECT_EQ(find(session, "\"1\"")->stream.stream, 2u);
 }
 
-TEST_P(StoreContract, FindsNoOlderCallBehindAFinishedOne)
+TEST_P(StoreContract, FindsNoOlderCallBehindAnAnswerThatHasNotArrived)
 {
     auto const session = made();
     opened({session, 1}, "0");
     finish({session, 2}, opened({session, 2}, "0"));
     EXPECT_EQ(error_of(find(session, "0")), errc::finished);
+    // Once it has, whoever names the id cannot mean the call that it belongs to.
+    store().note_delivered({session, 2}, 1);
+    EXPECT_EQ(find(session, "0")->stream.stream, 1u);
+}
+
+TEST_P(StoreContract, FindsTheNewestRunningCallWhateverBecameOfOlderOnes)
+{
+    auto const session = made();
+    finish({session, 1}, opened({session, 1}, "0"));
+    opened({session, 2}, "0");
+    EXPECT_EQ(find(session, "0")->stream.stream, 2u);
+}
+
+TEST_P(StoreContract, FindsNoRequestOfABatchThatHasItsAnswer)
+{
+    auto const session = made();
+    opened({session, 1}, "7");
+    stream_key const batch{session, 2};
+    auto const fence = opened(batch, "6\n7");
+    EXPECT_EQ(find(session, "7")->stream.stream, 2u);
+    ASSERT_TRUE(append(batch, fence, {{response("answer to 7").payload, event_kind::response, 1}}));
+    EXPECT_EQ(error_of(find(session, "7")), errc::finished);
+    store().note_delivered(batch, 1);
+    EXPECT_EQ(find(session, "7")->stream.stream, 1u);
+    EXPECT_EQ(find(session, "6")->stream.stream, 2u);
+}
+
+TEST_P(StoreContract, RefusesAnIdInUseWhereIdsAreUnique)
+{
+    auto const session = made();
+    auto const open_unique = [&](stream_id id, std::string label) {
+        stream_meta meta{stream_kind::request, "tag", std::move(label)};
+        meta.has_unique_ids = true;
+        return await<opened_stream>(
+            [&](auto done) { store().open({session, id}, meta, "node/1", now_, std::move(done)); });
+    };
+    auto const first = open_unique(1, "0");
+    ASSERT_TRUE(first);
+    EXPECT_EQ(error_of(open_unique(2, "0")), errc::duplicate_id);
+    EXPECT_EQ(error_of(open_unique(2, "5\n0")), errc::duplicate_id);
+    EXPECT_FALSE(exists({session, 2}));
+    EXPECT_TRUE(open_unique(3, "\"0\"")); // another id
+    EXPECT_TRUE(try_open({session, 4}, "0")); // who does not ask for it
+    finish({session, 1}, first->fence);
+    EXPECT_EQ(error_of(open_unique(5, "0")), errc::duplicate_id); // of the fourth
+    EXPECT_TRUE(await<opened_stream>([&](auto done) {
+        stream_meta meta{stream_kind::request, "tag", "0"};
+        meta.has_unique_ids = true;
+        store().open({made(2), 1}, std::move(meta), "node/1", now_, std::move(done)); // another session
+    }));
+}
+
+TEST_P(StoreContract, TellsWhichRequestsOfAClaimedCallHaveNoAnswer)
+{
+    auto const session = made();
+    stream_key const batch{session, 1};
+    auto const fence = opened(batch, "1\n2\n3");
+    ASSERT_TRUE(append(batch, fence, {{response("two").payload, event_kind::response, 1}}));
+    auto const claimed = claim(batch, "node/2");
+    ASSERT_TRUE(claimed);
+    EXPECT_EQ(claimed->unanswered, (std::vector<std::uint32_t>{0, 2}));
 }
 
 TEST_P(StoreContract, FindsNothingForAnUnusedLabel)

@@ -66,7 +66,7 @@ TEST_P(StoreContract, DoesNotFinishAStreamByARefusedAppend)
     limit_.event_bytes = 100;
     stream_key const key{made(), 1};
     auto const fence = opened(key);
-    EXPECT_FALSE(append(key, fence, {response(std::string(101, 'x'))}, true));
+    EXPECT_FALSE(append(key, fence, {response(std::string(2000, 'x'))}, true));
     EXPECT_FALSE(read(key)->state.finished);
     EXPECT_TRUE(append(key, fence, {response("shorter")}, true));
 }
@@ -96,7 +96,7 @@ TEST_P(StoreContract, FencesTheOldOwnerOffAfterAClaim)
     auto const fresh = claim(key, "node/2");
     ASSERT_TRUE(fresh);
     EXPECT_EQ(error_of(append(key, old, {event("from the old owner")})), errc::fenced);
-    EXPECT_TRUE(append(key, *fresh, {event("from the new owner")}));
+    EXPECT_TRUE(append(key, fresh->fence, {event("from the new owner")}));
 }
 
 TEST_P(StoreContract, RefusesAClaimOfAFinishedCall)
@@ -341,6 +341,28 @@ TEST_P(StoreContract, IgnoresAMarkOnAStreamThatIsNotThere)
     auto const session = made();
     store().note_reader({session, 5}, {true, 1, 1, 1, 1, 1});
     EXPECT_FALSE(exists({session, 5}));
+}
+
+TEST_P(StoreContract, NeverTakesBackWhatWasDelivered)
+{
+    limit_.streams_per_session = 1;
+    auto const session = made();
+    stream_key const key{session, 1};
+    finish(key, opened(key));
+    EXPECT_EQ(error_of(try_open({session, 2})), errc::too_many_streams);
+    store().note_delivered(key, 1);
+    EXPECT_EQ(reader(key)->delivered, 1u);
+    // A late mark of an older reader, and one of who never came.
+    store().note_reader(key, {true, 0, 0, 0, 0, 0});
+    store().note_reader(key, {});
+    store().note_delivered(key, 0);
+    EXPECT_EQ(reader(key)->delivered, 1u);
+    EXPECT_FALSE(reader(key)->attached);
+    store().note_delivered(key, 100); // what is not there cannot have arrived
+    EXPECT_EQ(reader(key)->delivered, 1u);
+    store().note_delivered({session, 77}, 1);
+    EXPECT_FALSE(exists({session, 77}));
+    EXPECT_TRUE(try_open({session, 2}));
 }
 
 }

@@ -31,7 +31,7 @@ session_key made(memory_store& store, session_key key, base::time_point at = sta
     session_record record;
     record.key = key;
     record.standalone = 9000;
-    store.create(record, at, expect_done);
+    store.create(record, at, [](auto const& created) { EXPECT_TRUE(created); });
     return key;
 }
 

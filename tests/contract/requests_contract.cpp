@@ -140,10 +140,10 @@ TEST_P(StoreContract, RefusesNewCallsOfAFullStore)
 {
     limit_.bytes_total = 64 * 1024;
     stream_key const key{made(1), 1};
+    auto const other = made(2);
     auto const fence = opened(key);
     while (append(key, fence, {response(std::string(1024, 'x'))})) {
     }
-    auto const other = made(2);
     std::error_code refused;
     for (stream_id id = 1; id < 200 && !refused; ++id)
         refused = error_of(try_open({other, id}));
@@ -166,6 +166,47 @@ TEST_P(StoreContract, TakesAShortAnswerOfEveryOpenCallWhenFull)
         EXPECT_TRUE(append(key, fence, {response(std::string(500, 'a'))}, true)) << key.stream;
     for (auto const& [key, fence] : calls)
         EXPECT_EQ(*read(key)->events.back().payload, std::string(500, 'a')) << key.stream;
+}
+
+TEST_P(StoreContract, TakesTheAnswerThatRoomWasSetAsideForHoweverLong)
+{
+    limit_.bytes_per_session = 64 * 1024;
+    limit_.event_bytes = 1024;
+    auto const session = made();
+    stream_key const key{session, 1};
+    stream_meta meta{stream_kind::request, "tag", "1\n2"};
+    meta.answer_bytes = {3000, 5000};
+    auto const stream = await<opened_stream>(
+        [&](auto done) { store().open(key, meta, "node/1", now_, std::move(done)); });
+    ASSERT_TRUE(stream);
+    for (std::size_t size = 1024; size > 1; size /= 2)
+        while (append(key, stream->fence, {event(std::string(size, 'x'), event_kind::question)})) {
+        }
+    auto const answer = [](std::size_t size, std::uint32_t line) {
+        return event_data{std::make_shared<std::string const>(size, 'a'), event_kind::response, line};
+    };
+    EXPECT_EQ(error_of(append(key, stream->fence, {answer(3001, 0)})), errc::too_large);
+    EXPECT_TRUE(append(key, stream->fence, {answer(3000, 0)}));
+    EXPECT_TRUE(append(key, stream->fence, {answer(5000, 1)}, true));
+}
+
+TEST_P(StoreContract, ChargesACallForWhatItHoldsUntilItsAnswer)
+{
+    limit_.bytes_per_session = 64 * 1024;
+    auto const session = made();
+    stream_meta meta{stream_kind::request, "tag", "1"};
+    meta.held_bytes = 40 * 1024;
+    auto const open_holding = [&](stream_id id) {
+        return await<opened_stream>(
+            [&](auto done) { store().open({session, id}, meta, "node/1", now_, std::move(done)); });
+    };
+    auto const first = open_holding(1);
+    ASSERT_TRUE(first);
+    EXPECT_GE(store().used().bytes, 40u * 1024);
+    EXPECT_EQ(error_of(open_holding(2)), errc::no_space);
+    finish({session, 1}, first->fence);
+    EXPECT_LT(store().used().bytes, 8u * 1024);
+    EXPECT_TRUE(open_holding(2));
 }
 
 TEST_P(StoreContract, ChangesNothingByAnAppendThatDoesNotFit)

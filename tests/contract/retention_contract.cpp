@@ -235,7 +235,9 @@ TEST_P(StoreContract, BoundsTheBytesOfAllSessions)
     limit_.bytes_total = 256 * 1024;
     limit_.bytes_per_session = 256 * 1024;
     for (std::uint64_t n = 1; n <= 10; ++n) {
-        stream_key const key{made(n), 1};
+        if (!create(key_of(n)))
+            continue;
+        stream_key const key{key_of(n), 1};
         if (auto const stream = try_open(key))
             for (int i = 0; i < 20; ++i)
                 (void)append(key, stream->fence, {event(std::string(8 * 1024, 'x'))});
@@ -254,10 +256,14 @@ TEST_P(StoreContract, BoundsTheBytesOfAPrincipal)
             while (append(key, stream->fence, {response(std::string(size, 'x'))})) {
             }
     };
-    fill(made(1, "ann"));
-    fill(made(2, "ann"));
+    made(1, "ann");
+    made(2, "ann");
+    made(3, "ann");
+    fill(key_of(1, "ann"));
+    fill(key_of(2, "ann"));
     EXPECT_LE(store().used().bytes, limit_.bytes_per_principal);
-    EXPECT_EQ(error_of(try_open({made(3, "ann"), 1})), errc::no_space);
+    EXPECT_EQ(error_of(try_open({key_of(3, "ann"), 1})), errc::no_space);
+    EXPECT_EQ(error_of(create(key_of(5, "ann"))), errc::no_space);
     // Another's room is not touched, and an ended session gives its own back.
     EXPECT_TRUE(try_open({made(4, "bob"), 1}));
     ASSERT_TRUE(end(key_of(1, "ann")));

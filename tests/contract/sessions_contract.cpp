@@ -1,6 +1,8 @@
 // Sessions: made, changed, expired, ended.
 #include "contract/store_contract.hpp"
 
+#include <set>
+
 namespace belay::store {
 
 namespace {
@@ -11,8 +13,7 @@ TEST_P(StoreContract, LoadsWhatWasCreated)
     record.client_info = R"({"name":"x"})";
     record.client_capabilities = R"({"roots":{}})";
     record.log_level = 3;
-    record.subscriptions = {"a", "b"};
-    ASSERT_TRUE(await<void>([&](auto done) { store().create(record, now_, std::move(done)); }));
+    ASSERT_TRUE(create(record));
     auto const loaded = load(record.key);
     ASSERT_TRUE(loaded);
     EXPECT_EQ((*loaded)->key, record.key);
@@ -21,7 +22,6 @@ TEST_P(StoreContract, LoadsWhatWasCreated)
     EXPECT_EQ((*loaded)->client_info, record.client_info);
     EXPECT_EQ((*loaded)->client_capabilities, record.client_capabilities);
     EXPECT_EQ((*loaded)->log_level, 3);
-    EXPECT_EQ((*loaded)->subscriptions, record.subscriptions);
     EXPECT_FALSE((*loaded)->initialized);
 }
 
@@ -37,7 +37,7 @@ TEST_P(StoreContract, MayBeAskedAgainInACompletion)
 {
     auto const key = made();
     auto const loaded = await<std::shared_ptr<session_record const>>([&](auto done) {
-        store().create(record_of(key), now_, [this, key, done = std::move(done)](result<void> refused) mutable {
+        store().create(record_of(key), now_, [this, key, done = std::move(done)](auto const& refused) mutable {
             EXPECT_EQ(error_of(refused), errc::conflict);
             store().load(key, std::move(done));
         });
@@ -54,6 +54,107 @@ TEST_P(StoreContract, BoundsTheNumberOfSessions)
     ASSERT_TRUE(end(key_of(1)));
     EXPECT_TRUE(create(key_of(3)));
 }
+
+TEST_P(StoreContract, ChargesASessionForItsRecord)
+{
+    limit_.bytes_per_session = 64 * 1024;
+    auto record = record_of(key_of(1));
+    record.client_info = std::string(8 * 1024, 'i');
+    record.client_capabilities = std::string(8 * 1024, 'c');
+    auto const created = create(record);
+    ASSERT_TRUE(created);
+    EXPECT_EQ((*created)->client_info, record.client_info);
+    EXPECT_GE(store().used().bytes, 16u * 1024);
+    // A record that grows is charged for it, one that shrinks gives it back.
+    auto grown = **created;
+    grown.client_info = std::string(64 * 1024, 'i');
+    EXPECT_EQ(error_of(update(grown)), errc::no_space);
+    EXPECT_EQ((*load(record.key))->client_info, record.client_info);
+    auto shrunk = **created;
+    shrunk.client_info = "";
+    ASSERT_TRUE(update(shrunk));
+    EXPECT_LT(store().used().bytes, 16u * 1024);
+    ASSERT_TRUE(end(record.key));
+    EXPECT_EQ(store().used().bytes, 0u);
+}
+
+TEST_P(StoreContract, RefusesASessionThatDoesNotFit)
+{
+    limit_.bytes_total = 64 * 1024;
+    auto record = record_of(key_of(1));
+    record.client_info = std::string(80 * 1024, 'i');
+    EXPECT_EQ(error_of(create(record)), errc::no_space);
+    EXPECT_EQ(store().used().sessions, 0u);
+    EXPECT_EQ(store().used().bytes, 0u);
+}
+
+// --- subscriptions
+
+TEST_P(StoreContract, FindsTheSubscribersOfAUriPageByPage)
+{
+    EXPECT_TRUE(subscribers("a").empty());
+    for (std::uint64_t n = 1; n <= 10; ++n)
+        ASSERT_TRUE(subscribe(made(n), n % 2 ? "odd" : "even"));
+    for (std::size_t const page : {1u, 2u, 5u, 100u}) {
+        auto const odd = subscribers("odd", page);
+        ASSERT_EQ(odd.size(), 5u);
+        std::set<std::uint64_t> numbers;
+        for (auto const& each : odd) {
+            EXPECT_EQ(each.standalone, standalone);
+            numbers.insert(each.session.id.low);
+        }
+        EXPECT_EQ(numbers, (std::set<std::uint64_t>{1, 3, 5, 7, 9}));
+    }
+    EXPECT_EQ(store().subscribed_uris().size(), 2u);
+    ASSERT_TRUE(unsubscribe(key_of(3), "odd"));
+    ASSERT_TRUE(unsubscribe(key_of(3), "odd")); // again
+    ASSERT_TRUE(end(key_of(5)));
+    EXPECT_EQ(subscribers("odd", 1).size(), 3u);
+}
+
+TEST_P(StoreContract, SubscribesOnceHoweverOften)
+{
+    auto const key = made();
+    ASSERT_TRUE(subscribe(key, "a", 1));
+    auto const used = store().used().bytes;
+    ASSERT_TRUE(subscribe(key, "a", 1));
+    EXPECT_EQ(store().used().bytes, used);
+    EXPECT_EQ(subscribers("a").size(), 1u);
+    EXPECT_EQ(error_of(subscribe(key, "b", 1)), errc::too_many_subscriptions);
+    ASSERT_TRUE(unsubscribe(key, "a"));
+    EXPECT_TRUE(subscribe(key, "b", 1));
+    EXPECT_EQ(error_of(subscribe(key_of(2), "a")), errc::not_found);
+    EXPECT_EQ(error_of(unsubscribe(key_of(2), "a")), errc::not_found);
+}
+
+TEST_P(StoreContract, ChargesASessionForItsSubscriptions)
+{
+    limit_.bytes_per_session = 64 * 1024;
+    auto const key = made();
+    auto const before = store().used().bytes;
+    std::size_t count = 0;
+    while (count < 1000 && subscribe(key, std::string(1024, 'a') + std::to_string(count), 1000))
+        ++count;
+    EXPECT_GT(count, 10u);
+    EXPECT_LT(count, 64u);
+    EXPECT_EQ(error_of(subscribe(key, std::string(1024, 'b'), 1000)), errc::no_space);
+    for (std::size_t i = 0; i < count; ++i)
+        ASSERT_TRUE(unsubscribe(key, std::string(1024, 'a') + std::to_string(i)));
+    EXPECT_EQ(store().used().bytes, before);
+    EXPECT_TRUE(store().subscribed_uris().empty());
+}
+
+TEST_P(StoreContract, ForgetsSubscriptionsWithTheirSession)
+{
+    auto const key = made();
+    ASSERT_TRUE(subscribe(key, "a"));
+    ASSERT_TRUE(end(key));
+    EXPECT_TRUE(subscribers("a").empty());
+    EXPECT_TRUE(store().subscribed_uris().empty());
+    EXPECT_EQ(store().used().bytes, 0u);
+}
+
+// --- changes
 
 TEST_P(StoreContract, UpdatesARecordAndGivesItTheNextRevision)
 {

@@ -91,7 +91,13 @@ protected:
     }
     result<void> create(session_key const& key)
     {
-        return await<void>([&](auto done) { store().create(record_of(key), now_, std::move(done)); });
+        auto const created = create(record_of(key));
+        return created ? result<void>() : std::unexpected(created.error());
+    }
+    result<std::shared_ptr<session_record const>> create(session_record const& record)
+    {
+        return await<std::shared_ptr<session_record const>>(
+            [&](auto done) { store().create(record, now_, std::move(done)); });
     }
     session_key made(std::uint64_t number = 1, std::string principal = "")
     {
@@ -210,9 +216,30 @@ protected:
         std::ranges::sort(ids);
         return ids;
     }
-    result<fence> claim(stream_key const& key, std::string const& owner)
+    result<claimed_call> claim(stream_key const& key, std::string const& owner)
     {
-        return await<fence>([&](auto done) { store().claim(key, owner, std::move(done)); });
+        return await<claimed_call>([&](auto done) { store().claim(key, owner, std::move(done)); });
+    }
+    result<void> subscribe(session_key const& key, std::string uri, std::size_t limit = 100)
+    {
+        return await<void>([&](auto done) { store().subscribe(key, std::move(uri), limit, std::move(done)); });
+    }
+    result<void> unsubscribe(session_key const& key, std::string_view uri)
+    {
+        return await<void>([&](auto done) { store().unsubscribe(key, uri, std::move(done)); });
+    }
+    /// All of them, by pages of that size.
+    std::vector<subscriber> subscribers(std::string_view uri, std::size_t page_size = 100)
+    {
+        std::vector<subscriber> all;
+        for (std::optional<session_key> after;;) {
+            auto const page = await<std::vector<subscriber>>(
+                [&](auto done) { store().subscribers(uri, after, page_size, std::move(done)); });
+            all.insert(all.end(), page->begin(), page->end());
+            if (page->size() < page_size)
+                return all;
+            after = page->back().session;
+        }
     }
     result<call_ref> find(session_key const& key, std::string_view label)
     {

@@ -34,6 +34,83 @@ TEST_F(Limits, Sessions)
     EXPECT_EQ(post_plain(hello()).status, 200u);
 }
 
+TEST_F(Limits, WhatAClientSaysOfItself)
+{
+    settings_.runtime.max_client_info = 200;
+    settings_.runtime.max_client_capabilities = 300;
+    start();
+    auto const hello_with = [](std::size_t info, std::size_t capabilities) {
+        return rpc(
+            "1", "initialize",
+            fmt::format(
+                R"({{"protocolVersion":"2025-11-25","clientInfo":{{"name":"{}","version":"1"}},"capabilities":{{"experimental":{{"x":{{"y":"{}"}}}}}}}})",
+                std::string(info, 'n'), std::string(capabilities, 'c')));
+    };
+    EXPECT_EQ(post_plain(hello_with(50, 50)).status, 200u);
+    auto const long_name = post_plain(hello_with(300, 50));
+    EXPECT_EQ(long_name.status, 400u);
+    EXPECT_EQ(long_name.error_code(), -32602);
+    EXPECT_NE(long_name.body.find("clientInfo"), std::string::npos);
+    auto const long_list = post_plain(hello_with(50, 400));
+    EXPECT_EQ(long_list.status, 400u);
+    EXPECT_NE(long_list.body.find("capabilities"), std::string::npos);
+    EXPECT_EQ(host().store().census().sessions, 1u);
+    // The same where a session says it anew, which stays as it is.
+    auto const session = open_session();
+    EXPECT_EQ(post(session, hello_with(300, 50)).status, 400u);
+    EXPECT_TRUE(is_alive(session));
+}
+
+TEST_F(Limits, SessionsAreChargedForWhatTheyKeep)
+{
+    settings_.runtime.limits.bytes_total = 256 * 1024;
+    settings_.runtime.max_client_capabilities = 64 * 1024;
+    start();
+    auto const large = rpc(
+        "1", "initialize",
+        fmt::format(
+            R"({{"protocolVersion":"2025-11-25","clientInfo":{{"name":"n","version":"1"}},"capabilities":{{"experimental":{{"x":{{"y":"{}"}}}}}}}})",
+            std::string(60 * 1024, 'c')));
+    std::size_t accepted = 0;
+    http_response last;
+    while (accepted < 10 && (last = post_plain(large)).status == 200)
+        ++accepted;
+    EXPECT_EQ(accepted, 4u);
+    EXPECT_EQ(last.status, 503u);
+    EXPECT_TRUE(last.header("Retry-After"));
+}
+
+TEST_F(Limits, TheUriOfASubscription)
+{
+    server_.resource("test://{+path}", [](json::object const&) { return std::string("x"); });
+    settings_.runtime.max_subscription_bytes = 100;
+    start();
+    auto const session = open_session();
+    auto const subscribe = [&](std::size_t size) {
+        return post(
+            session,
+            rpc("1", "resources/subscribe",
+                R"({"uri":"test://)" + std::string(size - std::string_view("test://").size(), 'a') + R"("})"));
+    };
+    EXPECT_TRUE(at(subscribe(100).json(), "result").is_object());
+    auto const refused = subscribe(101);
+    EXPECT_EQ(refused.error_code(), -32602);
+    EXPECT_NE(refused.body.find("101"), std::string::npos);
+}
+
+TEST_F(Limits, EndedSessionsLeaveNothingForTheirLifetime)
+{
+    settings_.runtime.session_max_lifetime = 1h;
+    start();
+    for (int i = 0; i < 20; ++i)
+        EXPECT_EQ(remove(open_session()).status / 100, 2u);
+    auto const left = open_session();
+    EXPECT_EQ(host().node().sessions_with_lifetime(), 1u);
+    advance_in_steps(1h + 2min, 30s);
+    EXPECT_FALSE(is_alive(left));
+    EXPECT_EQ(host().node().sessions_with_lifetime(), 0u);
+}
+
 TEST_F(Limits, DefaultsAreTheDocumentedOnes)
 {
     app::settings const fresh;

@@ -34,7 +34,6 @@ public:
     void write_event(std::string_view id, std::string_view message) override
     {
         http::append_event(staged_, {"message", id, {}, message});
-        responses_ += message.starts_with(R"({"jsonrpc":"2.0","id":)") && !message.contains(R"("method":)") ? 1 : 0;
     }
     void write_id(std::string_view id, runtime::priming_style style) override
     {
@@ -58,13 +57,15 @@ public:
         stalled_since_ = loop_.now();
         return !is_draining_;
     }
-    void end() override
+    std::shared_ptr<base::receipt> end(std::move_only_function<void()> arrived) override
     {
         written_ += staged_.size();
         unsent_ += std::exchange(staged_, {});
         pump();
         is_ended_ = true;
         over_at_ = loop_.now();
+        receipt_ = std::make_shared<receipt>(weak_from_this(), std::move(arrived));
+        return receipt_;
     }
     void abort() override
     {
@@ -104,6 +105,13 @@ public:
         over_at_ = loop_.now();
         tell_gone();
     }
+    /// The server looks whether an ended answer has arrived. True if it has no more to look for.
+    bool ask_arrived()
+    {
+        if (receipt_ && kernel_.empty() && unsent_.empty() && !is_aborted_)
+            std::exchange(receipt_, nullptr)->tell();
+        return !receipt_;
+    }
     /// The client is gone and nobody is told.
     void vanish() { has_vanished_ = true; }
     /// The server's socket gives up on a peer that takes nothing.
@@ -125,11 +133,27 @@ public:
     [[nodiscard]] bool is_cut() const noexcept { return is_cut_; }
     [[nodiscard]] bool has_vanished() const noexcept { return has_vanished_; }
     [[nodiscard]] std::size_t arrived() const noexcept { return kernel_.size(); }
-    /// How many responses the server has written to this wire.
-    [[nodiscard]] std::size_t responses() const noexcept { return responses_; }
     [[nodiscard]] std::size_t most_staged() const noexcept { return most_staged_; }
 
 private:
+    class receipt final : public base::receipt {
+    public:
+        receipt(std::weak_ptr<wire> on, std::move_only_function<void()> arrived)
+            : on_(std::move(on)), arrived_(std::move(arrived))
+        {
+        }
+        void ask() override
+        {
+            if (auto const on = on_.lock())
+                on->ask_arrived();
+        }
+        void tell() { arrived_(); }
+
+    private:
+        std::weak_ptr<wire> on_;
+        std::move_only_function<void()> arrived_;
+    };
+
     void pump()
     {
         auto const room = capacity_ > kernel_.size() ? capacity_ - kernel_.size() : 0;
@@ -161,8 +185,8 @@ private:
     bool is_aborted_ = false;
     bool is_cut_ = false;
     bool has_vanished_ = false;
-    std::size_t responses_ = 0;
     base::time_point over_at_{};
+    std::shared_ptr<receipt> receipt_;
 };
 
 }

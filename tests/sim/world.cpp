@@ -1,9 +1,20 @@
 // How a world is made, goes on and ends.
 #include "world_parts.hpp"
 
+#include <cstdlib>
+
 namespace belay::sim {
 
 using namespace std::chrono_literals;
+
+namespace {
+
+bool is_always_late()
+{
+    return std::getenv("BELAY_LATE") != nullptr;
+}
+
+}
 
 world::world(std::uint64_t seed) : random_(seed), node_random_(~seed), scheduler_(random_, 1 + random_.below(3))
 {
@@ -14,9 +25,14 @@ world::world(std::uint64_t seed) : random_(seed), node_random_(~seed), scheduler
     limits.events_per_stream = has_wide_retention_ ? 100'000 : (is_steady_ ? 8 : 4) + random_.below(40);
     limits.bytes_per_stream = has_wide_retention_ ? 64u << 20 : (is_steady_ ? 20'000 : 2000) + random_.below(30'000);
     limits.streams_per_session = 2 + random_.below(8);
-    limits.bytes_per_session = has_room ? 64u << 20 : 8'000 + random_.below(60'000);
-    limits.bytes_total = has_room ? 64u << 20 : 30'000 + random_.below(200'000);
-    limits.event_bytes = 3'000;
+    // Where room is short, stores are full of what cannot go most of the time.
+    bool const is_cramped = !has_room && chance(3);
+    limits.bytes_per_session = has_room ? 64u << 20 : (is_cramped ? 5'000 : 12'000) + random_.below(60'000);
+    limits.bytes_total = has_room ? 64u << 20
+        : is_cramped              ? 8'000 + random_.below(20'000)
+                                  : 40'000 + random_.below(200'000);
+    // Sometimes less than the shortest answer.
+    limits.event_bytes = is_cramped && chance(3) ? 120 : 3'000;
     limits.sessions = 2 + random_.below(6);
     limits.event_age = has_wide_retention_ ? base::duration(100h)
         : chance(2)                        ? base::duration(10min)
@@ -28,10 +44,13 @@ world::world(std::uint64_t seed) : random_(seed), node_random_(~seed), scheduler
     settings_.open_with_origin = is_steady_ ? 64 : 1 + random_.below(4);
     settings_.flow.waits = is_steady_ || !chance(5);
     settings_.priming_legacy = chance(4) ? runtime::legacy_priming::off : runtime::legacy_priming::typed;
+    settings_.duplicate_ids = chance(4) ? runtime::duplicate_policy::reject : runtime::duplicate_policy::isolate;
     settings_.call_max = chance(4) ? base::duration(20s) : base::duration(1h);
     memory_ = std::make_unique<store::memory_store>(limits, random_.next() >> 32, &counts_);
     store_ = std::make_unique<recording_store>(
-        *memory_, scheduler_, chance(2) ? recording_store::pace::late : recording_store::pace::at_once);
+        *memory_, scheduler_,
+        chance(3) && !is_always_late() ? recording_store::pace::at_once : recording_store::pace::late);
+    store_->on_found([this](auto const&, auto const& id, auto const* meant, auto found) { looked_up(id, meant, found); });
     node_ = std::make_unique<runtime::node>(settings_, *store_, node_random_, metrics_, base::logger());
     node_->on_departure([this] { scheduler_.loop(0).post([this] { drain_step(); }); });
     node_->start(scheduler_.loop(0));
@@ -92,7 +111,7 @@ bool world::is_open(call const& which) const
 
 void world::step()
 {
-    switch (random_.below(25)) {
+    switch (random_.below(27)) {
     case 0: open_session(); break;
     case 1:
     case 2:
@@ -113,6 +132,8 @@ void world::step()
     case 17: pass_time(); break;
     case 18: answer_some(); break;
     case 19: begin_batch(); break;
+    case 20: subscribe(); break;
+    case 21: update_resource(); break;
     default: read_some(); break;
     }
     // Some of the work that this has caused; the rest meets the next operation half done.
@@ -195,6 +216,7 @@ void world::settle()
         advance(500ms); // those who read all the time do so now too
         for (auto const& each : connections_)
             each->wire->tick();
+        look_for_arrivals();
         if (!is_waiting)
             for (auto const& each : connections_)
                 if (!each->which)

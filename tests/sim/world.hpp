@@ -59,7 +59,11 @@ private:
     void end_session();
     void begin_call();
     void begin_batch();
+    void subscribe();
+    void update_resource();
     void cancel_call();
+    void looked_up(
+        std::string const& id, recording_store::opened_call const* meant, std::optional<store::stream_id> found);
     void resume_call();
     void listen();
     void announce();
@@ -74,6 +78,7 @@ private:
 
     void drain_step();
     void advance(base::duration by);
+    void look_for_arrivals();
     void keep_reading();
     void step();
     void settle();
@@ -82,6 +87,7 @@ private:
     void check_end();
 
     [[nodiscard]] plan make_plan(bool is_steady);
+    [[nodiscard]] std::string any_id(std::uint64_t number);
     void began(session& of, sim_loop& loop, result<runtime::begun_call> const& begun, std::unique_ptr<call> fresh);
     void use(session& of, sim_loop& loop, std::move_only_function<void(runtime::session_use)> then);
     void resume(call& which, sim_loop& loop);
@@ -118,7 +124,10 @@ private:
     std::vector<std::unique_ptr<session>> sessions_;
     std::vector<std::unique_ptr<call>> calls_;
     std::vector<std::unique_ptr<connection>> connections_;
+    std::vector<std::shared_ptr<wire>> receipts_; // of connections that are over, until the server has looked
     std::set<store::stream_id> cancelled_; // the roots of calls that a cancel was meant for
+    std::vector<store::stream_id> looked_up_;
+    std::size_t updates_ = 0; // of resources
     std::uint64_t digest_ = 14695981039346656037u;
 };
 

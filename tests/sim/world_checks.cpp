@@ -7,6 +7,7 @@ using namespace std::chrono_literals;
 
 void world::check_always()
 {
+    require(!store_->let_duplicates_in(), "two calls with one id, where that is refused");
     // I4
     auto const used = memory_->used();
     auto const& limits = settings_.limits;

@@ -124,8 +124,10 @@ void world::drop_finished_connections()
     std::erase_if(connections_, [&](auto const& each) {
         bool const is_over = each->wire->is_cut() || each->wire->is_aborted() || each->wire->is_drained_to_end()
             || (each->wire->has_vanished() && each->wire->is_over());
-        if (is_over)
+        if (is_over) {
             each->of->last_active = std::max(each->of->last_active, each->wire->over_at());
+            receipts_.push_back(each->wire);
+        }
         return is_over;
     });
 }

@@ -20,7 +20,7 @@ void world::open_session()
         node_->open(std::move(hello), loop, [this, principal, revision](result<runtime::session_use> use) {
             if (!use) {
                 require(
-                    use.error() == errc::too_many_sessions
+                    use.error() == errc::too_many_sessions || use.error() == errc::no_space
                         || (node_->is_draining() && use.error() == errc::unavailable),
                     "open: " + use.error().message());
                 return;
@@ -88,6 +88,7 @@ void world::require_refusal(session const& of, std::error_code why) const
 {
     require(
         why == errc::too_many_streams || why == errc::no_space || (why == errc::not_found && of.is_deleted)
+            || (why == errc::duplicate_id && settings_.duplicate_ids == runtime::duplicate_policy::reject)
             || (why == errc::unavailable && node_->is_draining()),
         "begin_call: " + why.message());
 }
@@ -120,6 +121,17 @@ world::plan world::make_plan(bool is_steady)
     return made;
 }
 
+/// Fresh pages begin at 0 again. Some clients have ids that take many times their length on the wire.
+std::string world::any_id(std::uint64_t number)
+{
+    if (!chance(8))
+        return fmt::format("{}", number);
+    std::string text = fmt::format("\"{}", number);
+    for (auto left = random_.below(256); left > 0; --left)
+        text += "\\u0001";
+    return text + '"';
+}
+
 /// The client's end of a call that has begun.
 void world::began(session& of, sim_loop& loop, result<runtime::begun_call> const& begun, std::unique_ptr<call> fresh)
 {
@@ -132,7 +144,6 @@ void world::began(session& of, sim_loop& loop, result<runtime::begun_call> const
     line->of = &of;
     line->which = fresh.get();
     line->knows_position = true;
-    fresh->wires.push_back(line->wire);
     calls_.push_back(std::move(fresh));
     connections_.push_back(std::move(line));
 }
@@ -145,7 +156,7 @@ void world::begin_call()
     auto& loop = scheduler_.any_loop();
     bool const is_steady = is_steady_ && chance(2);
     runtime::call_request request;
-    request.id = fmt::format("{}", random_.below(3)); // fresh pages begin at 0 again
+    request.id = any_id(random_.below(3));
     request.revision = of->revision;
     request.from = chance(2) ? runtime::caller::browser : runtime::caller::direct;
     request.traits.waits_for_reader = is_steady || !chance(6);
@@ -209,7 +220,7 @@ void world::begin_batch()
         runtime::call_traits traits;
         if (chance(8))
             traits.max_duration = 3s;
-        members.push_back({fmt::format("{}", i), traits, make_plan(false), chance(4)});
+        members.push_back({any_id(i), traits, make_plan(false), chance(4)});
     }
     runtime::call_request request;
     for (auto const& each : members)
@@ -225,7 +236,7 @@ void world::begin_batch()
                 auto fresh = std::make_unique<call>();
                 auto const name = fmt::format("b{}", calls_.size());
                 for (auto const& each : members)
-                    fresh->requests.push_back({each.id, name + "-" + each.id, nullptr});
+                    fresh->requests.push_back({each.id, fmt::format("{}-{}", name, fresh->requests.size()), nullptr});
                 auto& requests = fresh->requests;
                 began(*of, loop, begun, std::move(fresh));
                 auto const sink = connections_.back()->wire;
@@ -233,12 +244,13 @@ void world::begin_batch()
                 batch->expect_answers(members.size());
                 for (std::size_t i = 0; i < members.size(); ++i) {
                     auto const& each = members[i];
+                    auto const line = static_cast<std::uint32_t>(i);
                     if (each.is_instant) {
-                        batch->answer_member(each.id, tool::response(each.id, requests[i].mark, 0));
+                        batch->answer_member(line, each.id, tool::response(each.id, requests[i].mark, 0));
                         continue;
                     }
                     requests[i].runs = std::make_shared<tool>(
-                        node_->begin_member(batch, each.id, each.traits), each.does.steps, each.does.answer_bytes,
+                        node_->begin_member(batch, line, each.id, each.traits), each.does.steps, each.does.answer_bytes,
                         requests[i].mark);
                     requests[i].runs->stop_when_interrupted();
                     requests[i].runs->go();
@@ -246,6 +258,56 @@ void world::begin_batch()
                 begun->following->start(sink);
             });
     });
+}
+
+void world::subscribe()
+{
+    auto* const of = any_session();
+    if (!of || of->is_deleted || of->is_gone)
+        return;
+    auto const uri = fmt::format("test://{}", random_.below(3));
+    bool const wanted = !chance(3);
+    use(*of, scheduler_.any_loop(), [this, of, uri, wanted](runtime::session_use taken) {
+        auto done = [this, of, uri, wanted](result<void> changed) {
+            if (!changed)
+                return require(
+                    changed.error() == errc::no_space || (changed.error() == errc::not_found && of->is_deleted),
+                    "subscribe: " + changed.error().message());
+            if (wanted)
+                of->subscriptions.insert(uri);
+            else
+                of->subscriptions.erase(uri);
+        };
+        if (wanted)
+            node_->subscribe(taken.session(), uri, std::move(done));
+        else
+            node_->unsubscribe(taken.session(), uri, std::move(done));
+    });
+    scheduler_.run_all(); // or what two of them leave behind would be anybody's guess
+}
+
+void world::update_resource()
+{
+    scheduler_.run_all();
+    auto const uri = fmt::format("test://{}", random_.below(3));
+    auto const text = fmt::format(R"({{"updated":"{}","n":{}}})", uri, ++updates_);
+    std::map<session*, std::size_t> refused;
+    for (auto const& each : sessions_)
+        refused[each.get()] = store_->refused(each->standalone);
+    scheduler_.on(scheduler_.any_loop(), [&] { node_->notify_subscribers(uri, text); });
+    scheduler_.run_all();
+    for (auto const& each : sessions_) {
+        auto const& log = store_->log(each->standalone);
+        bool const was_told = std::ranges::any_of(log, [&](auto const& event) { return *event.payload == text; });
+        require(!was_told || each->subscriptions.contains(uri), "an update for a session that is not subscribed"); // I3
+        bool is_kept = false; // it may have expired without a word
+        memory_->load({each->principal, *base::parse_id128(each->id)}, [&](auto const& record) {
+            is_kept = record.has_value();
+        });
+        bool const has_room = store_->refused(each->standalone) == refused[each.get()];
+        require(
+            was_told || !each->subscriptions.contains(uri) || !is_kept || !has_room, "a subscriber was not told");
+    }
 }
 
 void world::cancel_call()
@@ -256,22 +318,32 @@ void world::cancel_call()
     auto& loop = scheduler_.any_loop();
     auto* const of = which->of;
     auto const id = which->requests[random_.below(which->requests.size())].id;
-    auto const hit = std::make_shared<call*>(nullptr);
-    use(*of, loop, [this, id, hit](runtime::session_use taken) {
-        // Several calls may have this id: the newest is meant.
-        if (auto const* const newest = store_->newest(taken.session()->key, id)) {
-            cancelled_.insert(newest->root);
-            *hit = call_of(newest->key.stream); // null: it is only beginning
-        }
-        node_->cancel(taken.session(), id);
+    use(*of, loop, [this, id, &loop](runtime::session_use taken) {
+        node_->cancel(taken.session(), id, loop, [] {});
     });
     if (!chance(3))
         return;
+    looked_up_.clear();
     scheduler_.run_all();
-    if (!*hit || of->is_deleted || of->is_gone)
+    if (of->is_deleted || of->is_gone)
         return;
-    for (auto const& each : (*hit)->requests)
-        require(each.id != id || !each.runs || each.runs->on->is_ended(), "a cancelled call runs on");
+    for (auto const stream : looked_up_)
+        if (auto const* const hit = call_of(stream)) // else: it is only beginning
+            for (auto const& each : hit->requests)
+                require(each.id != id || !each.runs || each.runs->on->is_ended(), "a cancelled call runs on");
+}
+
+/// A call was looked up by its id, to be cancelled.
+void world::looked_up(
+    std::string const& id, recording_store::opened_call const* meant, std::optional<store::stream_id> found)
+{
+    require(
+        found == (meant ? std::optional(meant->key.stream) : std::nullopt),
+        fmt::format("a cancel of {} found another call than the one that is meant", id));
+    if (!meant)
+        return;
+    cancelled_.insert(meant->root);
+    looked_up_.push_back(meant->key.stream);
 }
 
 void world::follow(session& of, sim_loop& loop, call* which, std::optional<std::string> cursor)
@@ -303,8 +375,6 @@ void world::follow(session& of, sim_loop& loop, call* which, std::optional<std::
                     line->wire = std::make_shared<wire>(loop, *followed, capacity);
                     line->of = &of;
                     line->which = which;
-                    if (which)
-                        which->wires.push_back(line->wire);
                     line->position = from;
                     line->knows_position = cursor.has_value();
                     auto const sink = line->wire;
@@ -319,8 +389,8 @@ void world::follow(session& of, sim_loop& loop, call* which, std::optional<std::
                 case refusal::bad_cursor:
                     // Kept until delivered, or the session's end.
                     require(
-                        (which && (which->was_answered() || which->is_answered())) || of.is_deleted || of.is_gone,
-                        "400 for a call whose answer was never written");
+                        (which && which->is_answered()) || of.is_deleted || of.is_gone,
+                        "400 for a call whose answer was not received");
                     if (which)
                         which->is_lost = true;
                     return;
@@ -458,6 +528,14 @@ void world::pass_time()
         advance(1ms * random_.below(300));
     for (auto const& each : connections_)
         scheduler_.on(scheduler_.loop(0), [&] { each->wire->tick(); });
+    look_for_arrivals();
+}
+
+void world::look_for_arrivals()
+{
+    std::erase_if(receipts_, [&](auto const& each) {
+        return each->ask_arrived() || scheduler_.now() > each->over_at() + 45s; // the kernel has given up
+    });
 }
 
 void world::answer(call& which, std::string const& question, std::string const& mark)

@@ -25,6 +25,7 @@ struct world::session {
     std::size_t announced = 0;
     std::map<std::string, std::size_t> calls_with_key; // asked for
     std::map<std::string, store::stream_id> run_with_key;
+    std::set<std::string> subscriptions;
     // Of the standalone stream:
     std::uint64_t seen = 0;
     std::string last_id;
@@ -47,7 +48,6 @@ struct world::call {
     std::string last_id;
     bool is_lost = false; // refused with 400 or 404, rightly
     bool is_steady = false; // its client reads all the time
-    std::vector<std::shared_ptr<wire>> wires;
     bool is_resuming = false;
     std::map<std::string, std::string> questions; // seen and not answered, with the mark of who asked
     store::stream_id first = 0; // the call that it repeats
@@ -56,14 +56,6 @@ struct world::call {
     [[nodiscard]] bool is_answered() const
     {
         return std::ranges::all_of(requests, [](auto const& each) { return each.responses == 1; });
-    }
-    /// The server wrote the answers to some wires, perhaps after the client had left them.
-    [[nodiscard]] bool was_answered() const
-    {
-        std::size_t written = 0;
-        for (auto const& each : wires)
-            written += each->responses();
-        return written >= requests.size();
     }
     /// Whose work it is.
     [[nodiscard]] store::stream_id root() const noexcept { return first ? first : stream; }

@@ -409,7 +409,7 @@ TEST_F(Follower, EndsInTheStepThatBringsTheAnswer)
     EXPECT_EQ(
         read(page({1, 2}, 2, true)),
         "mark attached at 0 offset 0 sent 0 given 0 delivered 0; event 1 1; event 2 2; "
-        "mark detached at 2 offset 2 sent 2 given 2 delivered 2; end finished");
+        "mark detached at 2 offset 2 sent 2 given 2 delivered 0; end finished");
     EXPECT_TRUE(machine_->is_done());
 }
 
@@ -430,7 +430,7 @@ TEST_F(Follower, DrainsALargeLastPageBeforeItEnds)
     EXPECT_EQ(
         drained(70'000),
         "mark attached at 1 offset 1 sent 1 given 1 delivered 0; "
-        "mark detached at 1 offset 1 sent 1 given 0 delivered 1; end finished");
+        "mark detached at 1 offset 1 sent 1 given 0 delivered 0; end finished");
 }
 
 TEST_F(Follower, EndsAtOnceWithALastPageOfTheLimit)
@@ -456,7 +456,7 @@ TEST_F(Follower, EndsAfterAGapThatHidTheRest)
 {
     make_waiting(1);
     woken();
-    EXPECT_EQ(read(page({}, 5, true)), "gap 2-5; mark detached at 5 offset 5 sent 5 given 0 delivered 5; end finished");
+    EXPECT_EQ(read(page({}, 5, true)), "gap 2-5; mark detached at 5 offset 5 sent 5 given 0 delivered 1; end finished");
 }
 
 // --- failures
@@ -575,7 +575,7 @@ TEST_F(Follower, DeliversTheAnswerWhoseWakeUpComesAfterTheDrain)
     make_waiting();
     close(close_reason::draining, 5s);
     EXPECT_EQ(
-        read(page({1}, 1, true)), "event 1 1; mark detached at 1 offset 1 sent 1 given 1 delivered 1; end finished");
+        read(page({1}, 1, true)), "event 1 1; mark detached at 1 offset 1 sent 1 given 1 delivered 0; end finished");
 }
 
 TEST_F(Follower, IsCutOffWhenItsEndDoesNotGetThrough)
@@ -626,7 +626,7 @@ TEST_F(Follower, PrefersTheStreamsEndToClosing)
     woken();
     close(close_reason::asked, 1s);
     EXPECT_EQ(
-        read(page({1}, 1, true)), "event 1 1; mark detached at 1 offset 1 sent 1 given 1 delivered 1; end finished");
+        read(page({1}, 1, true)), "event 1 1; mark detached at 1 offset 1 sent 1 given 1 delivered 0; end finished");
 }
 
 TEST_F(Follower, AbortsAWriteThatNobodyWants)

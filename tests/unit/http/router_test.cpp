@@ -39,7 +39,7 @@ struct fake_exchange final : exchange {
     void begin_stream(response_head const&, stream_observer&) override {}
     std::string& out() noexcept override { return body; }
     bool flush() override { return true; }
-    void end_stream() override {}
+    std::shared_ptr<base::receipt> end_stream(std::move_only_function<void()>) override { return nullptr; }
     void abort() override {}
     std::size_t unacknowledged() const noexcept override { return 0; }
     bool peer_gone() const noexcept override { return false; }

@@ -34,8 +34,11 @@ protected:
     void notify(std::string const& method, std::string const& params, session_use const& use)
     {
         auto const value = json::parse(R"({"jsonrpc":"2.0","method":")" + method + R"(","params":)" + params + "}");
-        handle_notification(node_, use.session(), *protocol::read_message(value));
+        bool is_done = false;
+        handle_notification(
+            node_, use.session(), *protocol::read_message(value), world_.loop(0), [&] { is_done = true; });
         world_.run_all();
+        EXPECT_TRUE(is_done);
     }
     void notify(std::string const& method, std::string const& params) { notify(method, params, *use_); }
     std::shared_ptr<call> begin(std::string id)
@@ -94,7 +97,7 @@ TEST_F(Notifications, CancelTheNewestCallWithTheId)
     EXPECT_TRUE(fresh->is_ended());
 }
 
-TEST_F(Notifications, CancelNoOlderCallThanAFinishedOne)
+TEST_F(Notifications, CancelNoOlderCallWhileANewerAnswerIsUnderWay)
 {
     auto const old = begin("0");
     auto const fresh = begin("0");
@@ -102,6 +105,17 @@ TEST_F(Notifications, CancelNoOlderCallThanAFinishedOne)
     world_.run_all();
     notify("notifications/cancelled", R"({"requestId":0})");
     EXPECT_FALSE(old->is_ended());
+}
+
+TEST_F(Notifications, CancelTheOlderCallOnceTheNewerAnswerHasArrived)
+{
+    auto const old = begin("0");
+    auto const fresh = begin("0");
+    fresh->answer(protocol::result_response("0", "{}"));
+    world_.run_all();
+    store_.note_delivered(fresh->stream(), 1);
+    notify("notifications/cancelled", R"({"requestId":0})");
+    EXPECT_EQ(old->end_reason(), protocol::end_reason::cancelled);
 }
 
 TEST_F(Notifications, CancelNothingInAnotherSession)
