@@ -345,7 +345,9 @@ settings_table::settings_table(settings& into, program of)
         "session.max_lifetime", "", run.session_max_lifetime, "A session ends at this age in any case.", zero::allowed);
     b.count<std::size_t>(
         "session.max", "max-sessions", run.limits.sessions, 1, 100'000'000, "Sessions at most; further ones get 503.");
-    b.bytes("session.max_bytes", "", run.limits.bytes_per_session, "Bytes kept per session: its record, subscriptions, keys, calls and their events.");
+    b.bytes(
+        "session.max_bytes", "", run.limits.bytes_per_session,
+        "Bytes kept per session: its record, subscriptions, keys, calls and their events.");
     b.count<std::size_t>(
         "session.max_keys", "", run.limits.keys_per_session, 0, 1'000'000,
         "Idempotency keys remembered per session after their outcome is gone.");

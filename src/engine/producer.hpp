@@ -84,7 +84,7 @@ private:
 
     flow_settings const& settings_;
     std::vector<store::event_data> next_batch_;
-    std::vector<std::uint64_t> next_tickets_;  // of the emits in next_batch_
+    std::vector<std::uint64_t> next_tickets_; // of the emits in next_batch_
     std::vector<std::uint64_t> batch_tickets_; // of the emits being appended
     struct question {
         std::uint64_t ticket;

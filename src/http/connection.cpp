@@ -657,8 +657,7 @@ bool connection::tell_arrived()
     if (receipts_.empty())
         return true;
     auto const acknowledged = handed_over_ - std::min<std::uint64_t>(handed_over_, in_kernel());
-    auto const rest
-        = std::ranges::find_if(receipts_, [&](auto const& each) { return each->end() > acknowledged; });
+    auto const rest = std::ranges::find_if(receipts_, [&](auto const& each) { return each->end() > acknowledged; });
     std::vector<std::shared_ptr<answer_receipt>> told(receipts_.begin(), rest);
     receipts_.erase(receipts_.begin(), rest);
     for (auto const& each : told)

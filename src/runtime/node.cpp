@@ -302,8 +302,7 @@ void node::cancel(
     // Whose answer has arrived decides which call is meant.
     ask_receipts(*session, loop, [this, session, id = std::string(id), done = std::move(done)]() mutable {
         store_.find(
-            session->key, id,
-            [this, session, id, done = std::move(done)](result<store::call_ref> found) mutable {
+            session->key, id, [this, session, id, done = std::move(done)](result<store::call_ref> found) mutable {
                 if (found)
                     send_cancel(*found, id);
                 else if (found.error() == errc::not_found)

@@ -154,8 +154,8 @@ public:
         std::shared_ptr<live_session> session, base::loop& loop, call_request request, call::held_answer answer);
     /// A call that belongs to no session and speaks to its connection.
     result<begun_direct_call> begin_direct_call(base::loop& loop, call_request request);
-    /// Cancels the newest running call of the session with that id. No effect if there is none, or if a newer one has an
-    /// answer that has not arrived: the cancel crossed it. `done` is called on the loop once that is decided.
+    /// Cancels the newest running call of the session with that id. No effect if there is none, or if a newer one has
+    /// an answer that has not arrived: the cancel crossed it. `done` is called on the loop once that is decided.
     void cancel(
         std::shared_ptr<live_session> const& session, std::string_view id, base::loop& loop,
         std::move_only_function<void()> done);
@@ -265,8 +265,8 @@ private:
     };
     void open_stream(std::shared_ptr<beginning_call> beginning);
     void make_call(beginning_call& beginning, store::opened_stream const& opened);
-    /// Lets the store know of all answers of the session that have arrived by now. `then` is called on the loop, at once
-    /// if only that one had to be asked.
+    /// Lets the store know of all answers of the session that have arrived by now. `then` is called on the loop, at
+    /// once if only that one had to be asked.
     void ask_receipts(live_session& session, base::loop& loop, std::move_only_function<void()> then);
     void detached(live_session& session, following& gone, base::time_point now);
     void direct_opened();
@@ -287,7 +287,7 @@ private:
     void answer_lost(store::call_ref const& lost, store::claimed_call const& claimed, base::time_point now);
     /// On the node's own loop.
     void append_standalone(store::stream_key const& stream, store::bytes message);
-    /// In bites, so that a great number of subscribers does not hold the loop.
+    /// In bites, so that a great number of subscribers does not hold the loop. From any thread.
     void tell_subscribers(std::string uri, std::optional<store::session_key> after, store::bytes message);
     void tell_all(
         std::vector<std::shared_ptr<live_session>> sessions, std::size_t from, store::bytes message,

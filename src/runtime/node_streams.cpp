@@ -193,9 +193,8 @@ void node::tell_all(
 
 void node::notify_subscribers(std::string uri, std::string message)
 {
-    later([this, uri = std::move(uri), text = std::make_shared<std::string const>(std::move(message))]() mutable {
-        tell_subscribers(std::move(uri), std::nullopt, std::move(text));
-    });
+    if (own_loop_.load())
+        tell_subscribers(std::move(uri), std::nullopt, std::make_shared<std::string const>(std::move(message)));
 }
 
 void node::tell_subscribers(std::string uri, std::optional<store::session_key> after, store::bytes message)
@@ -205,13 +204,14 @@ void node::tell_subscribers(std::string uri, std::optional<store::session_key> a
         [this, uri, message = std::move(message)](result<std::vector<store::subscriber>> found) mutable {
             if (!found)
                 return log_.warning("subscribers could not be found: {}", found.error().message());
-            for (auto const& each : *found)
-                append_standalone({each.session, each.standalone}, message);
-            if (found->size() == tell_bite)
-                later([this, uri = std::move(uri), last = found->back().session,
-                       message = std::move(message)]() mutable {
-                    tell_subscribers(std::move(uri), std::move(last), std::move(message));
-                });
+            if (found->empty())
+                return;
+            later([this, uri = std::move(uri), some = std::move(*found), message = std::move(message)]() mutable {
+                for (auto const& each : some)
+                    append_standalone({each.session, each.standalone}, message);
+                if (some.size() == tell_bite)
+                    tell_subscribers(std::move(uri), some.back().session, std::move(message));
+            });
         });
 }
 

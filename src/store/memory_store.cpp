@@ -265,8 +265,7 @@ void memory_store::unsubscribe(session_key const& key, std::string_view uri, com
 }
 
 void memory_store::subscribers(
-    std::string_view uri, std::optional<session_key> after, std::size_t limit,
-    completion<std::vector<subscriber>> done)
+    std::string_view uri, std::optional<session_key> after, std::size_t limit, completion<std::vector<subscriber>> done)
 {
     std::vector<subscriber> all;
     {

@@ -26,8 +26,8 @@ public:
 
     /// Gives the record as it is kept. `errc::too_many_sessions` at the limit, `errc::no_space` where the record does
     /// not fit: what a session keeps is charged to it, its record and its subscriptions too.
-    virtual void create(
-        session_record record, base::time_point now, completion<std::shared_ptr<session_record const>> done)
+    virtual void
+    create(session_record record, base::time_point now, completion<std::shared_ptr<session_record const>> done)
         = 0;
     virtual void load(session_key const& key, completion<std::shared_ptr<session_record const>> done) = 0;
     /// Replaces the record if its revision is still the given one; the stored one has the next revision.

@@ -89,10 +89,10 @@ struct stream_top {
 
 struct reader_mark {
     bool attached = false;
-    std::uint64_t position = 0;  ///< The last sequence handed to the kernel, or skipped as missing.
-    std::uint64_t offset = 0;    ///< Payload bytes up to that event.
-    std::uint64_t sent = 0;      ///< The highest sequence any reader was ever given.
-    std::uint64_t given = 0;     ///< Events written since the last mark, replayed ones too.
+    std::uint64_t position = 0; ///< The last sequence handed to the kernel, or skipped as missing.
+    std::uint64_t offset = 0; ///< Payload bytes up to that event.
+    std::uint64_t sent = 0; ///< The highest sequence any reader was ever given.
+    std::uint64_t given = 0; ///< Events written since the last mark, replayed ones too.
     std::uint64_t delivered = 0; ///< As far as is known to have arrived.
 };
 
@@ -117,7 +117,7 @@ struct session_record {
     session_key key;
     stream_id standalone = 0;
     std::string version;
-    std::string client_info;         ///< JSON text
+    std::string client_info; ///< JSON text
     std::string client_capabilities; ///< JSON text
     bool initialized = false;
     int log_level = 0;
@@ -177,7 +177,7 @@ struct usage {
     std::size_t sessions = 0;
     std::size_t streams = 0;
     std::size_t bytes = 0;
-    std::size_t events = 0;    ///< only where events are counted one by one
+    std::size_t events = 0; ///< only where events are counted one by one
     std::uint64_t pending = 0; ///< of those, kept events that no reader was ever given
 };
 

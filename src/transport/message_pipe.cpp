@@ -165,8 +165,7 @@ void message_pipe::initialize(protocol::message const& message)
     if (is_opening_)
         return write(
             protocol::error_response(message.id, {code::invalid_request, "Invalid Request: already initializing", {}}));
-    auto hello
-        = runtime::read_hello(message, *revision, settings_.principal, service_.offers(), node_.settings());
+    auto hello = runtime::read_hello(message, *revision, settings_.principal, service_.offers(), node_.settings());
     if (!hello)
         return write(protocol::error_response(message.id, hello.error()));
     auto answer = [self = shared_from_this(), id = message.id, revision = hello->revision,

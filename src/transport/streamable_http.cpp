@@ -166,11 +166,11 @@ void streamable_http::dispatch_batch(exchange_ptr exchange, runtime::session_use
     }
     std::erase_if(body->batch, [](auto const& each) { return each.kind != protocol::message_kind::request; });
     // After the requests that they may be about.
-    auto const take_notices = [this, session = use.session(), &loop = exchange->loop(), body,
-                               notices = std::move(notices)] {
-        for (auto const& each : notices)
-            runtime::handle_notification(node_, session, each, loop, [] {});
-    };
+    auto const take_notices
+        = [this, session = use.session(), &loop = exchange->loop(), body, notices = std::move(notices)] {
+              for (auto const& each : notices)
+                  runtime::handle_notification(node_, session, each, loop, [] {});
+          };
     if (body->batch.empty()) {
         take_notices();
         return exchange->respond({202, {}, {}}, {});
@@ -192,8 +192,8 @@ void streamable_http::run_batch(
     auto& loop = exchange->loop();
     auto const revision = revision_of(use);
     auto trace = trace_of(*exchange, body->batch.front());
-    runtime::call_request request{std::move(ids), revision, {}, caller_of(exchange->request()), {}, trace,
-                                  exchange->request().body().size()};
+    runtime::call_request request{
+        std::move(ids), revision, {}, caller_of(exchange->request()), {}, trace, exchange->request().body().size()};
     node_.begin_call(
         use, loop, std::move(request),
         [this, exchange = std::move(exchange), body, revision, trace, session = use.session(),
@@ -220,9 +220,9 @@ void streamable_http::dispatch(exchange_ptr exchange, runtime::session_use use, 
             auto& loop = exchange->loop();
             auto const session = use.session();
             auto const kept = std::make_shared<runtime::session_use>(std::move(use));
-            return runtime::handle_notification(
-                node_, session, message, loop,
-                [exchange = std::move(exchange), kept] { exchange->respond({202, {}, {}}, {}); });
+            return runtime::handle_notification(node_, session, message, loop, [exchange = std::move(exchange), kept] {
+                exchange->respond({202, {}, {}}, {});
+            });
         }
         node_.take_answer(use.session(), message);
         return exchange->respond({202, {}, {}}, {});
@@ -269,8 +269,13 @@ void streamable_http::run_call(
 {
     auto& loop = exchange->loop();
     runtime::call_request request{
-        std::move(id),         revision,         start.traits, caller_of(exchange->request()),
-        std::move(start.once), std::move(trace), exchange->request().body().size()};
+        std::move(id),
+        revision,
+        start.traits,
+        caller_of(exchange->request()),
+        std::move(start.once),
+        std::move(trace),
+        exchange->request().body().size()};
     if (settings_.answer == answer_form::json) {
         if (request.once)
             return exchange->respond(
@@ -316,8 +321,7 @@ void streamable_http::initialize(exchange_ptr exchange, protocol::message const&
     auto const revision = protocol::negotiate(message);
     if (!revision)
         return exchange->respond({200, json_type, {}}, protocol::error_response(message.id, revision.error()));
-    auto hello
-        = runtime::read_hello(message, *revision, std::string(anonymous), service_.offers(), node_.settings());
+    auto hello = runtime::read_hello(message, *revision, std::string(anonymous), service_.offers(), node_.settings());
     if (!hello)
         return refuse(*exchange, 400, hello.error());
     auto const session = exchange->request().header(protocol::header::session);

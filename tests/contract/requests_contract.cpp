@@ -176,8 +176,8 @@ TEST_P(StoreContract, TakesTheAnswerThatRoomWasSetAsideForHoweverLong)
     stream_key const key{session, 1};
     stream_meta meta{stream_kind::request, "tag", "1\n2"};
     meta.answer_bytes = {3000, 5000};
-    auto const stream = await<opened_stream>(
-        [&](auto done) { store().open(key, meta, "node/1", now_, std::move(done)); });
+    auto const stream
+        = await<opened_stream>([&](auto done) { store().open(key, meta, "node/1", now_, std::move(done)); });
     ASSERT_TRUE(stream);
     for (std::size_t size = 1024; size > 1; size /= 2)
         while (append(key, stream->fence, {event(std::string(size, 'x'), event_kind::question)})) {

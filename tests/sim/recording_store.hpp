@@ -64,8 +64,8 @@ public:
     {
         inner_.end(key, later(std::move(done)));
     }
-    void subscribe(
-        store::session_key const& key, std::string uri, std::size_t limit, store::completion<void> done) override
+    void
+    subscribe(store::session_key const& key, std::string uri, std::size_t limit, store::completion<void> done) override
     {
         inner_.subscribe(key, std::move(uri), limit, later(std::move(done)));
     }
@@ -170,7 +170,8 @@ public:
     {
         inner_.lapsed(now, limit, later(std::move(done)));
     }
-    void claim(store::stream_key const& key, std::string const& owner, store::completion<store::claimed_call> done) override
+    void
+    claim(store::stream_key const& key, std::string const& owner, store::completion<store::claimed_call> done) override
     {
         inner_.claim(key, owner, later(std::move(done)));
     }
@@ -206,8 +207,8 @@ public:
     store::usage used() const override { return inner_.used(); }
 
 private:
-    /// The newest call of the session with that id which has no answer to it; none if a newer one has an answer that has
-    /// not arrived.
+    /// The newest call of the session with that id which has no answer to it; none if a newer one has an answer that
+    /// has not arrived.
     [[nodiscard]] opened_call const* meant_by(store::session_key const& session, std::string_view id)
     {
         for (auto each = opened_.rbegin(); each != opened_.rend(); ++each) {

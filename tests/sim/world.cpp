@@ -50,7 +50,8 @@ world::world(std::uint64_t seed) : random_(seed), node_random_(~seed), scheduler
     store_ = std::make_unique<recording_store>(
         *memory_, scheduler_,
         chance(3) && !is_always_late() ? recording_store::pace::at_once : recording_store::pace::late);
-    store_->on_found([this](auto const&, auto const& id, auto const* meant, auto found) { looked_up(id, meant, found); });
+    store_->on_found(
+        [this](auto const&, auto const& id, auto const* meant, auto found) { looked_up(id, meant, found); });
     node_ = std::make_unique<runtime::node>(settings_, *store_, node_random_, metrics_, base::logger());
     node_->on_departure([this] { scheduler_.loop(0).post([this] { drain_step(); }); });
     node_->start(scheduler_.loop(0));

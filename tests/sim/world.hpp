@@ -62,8 +62,8 @@ private:
     void subscribe();
     void update_resource();
     void cancel_call();
-    void looked_up(
-        std::string const& id, recording_store::opened_call const* meant, std::optional<store::stream_id> found);
+    void
+    looked_up(std::string const& id, recording_store::opened_call const* meant, std::optional<store::stream_id> found);
     void resume_call();
     void listen();
     void announce();

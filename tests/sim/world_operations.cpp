@@ -301,12 +301,10 @@ void world::update_resource()
         bool const was_told = std::ranges::any_of(log, [&](auto const& event) { return *event.payload == text; });
         require(!was_told || each->subscriptions.contains(uri), "an update for a session that is not subscribed"); // I3
         bool is_kept = false; // it may have expired without a word
-        memory_->load({each->principal, *base::parse_id128(each->id)}, [&](auto const& record) {
-            is_kept = record.has_value();
-        });
+        memory_->load(
+            {each->principal, *base::parse_id128(each->id)}, [&](auto const& record) { is_kept = record.has_value(); });
         bool const has_room = store_->refused(each->standalone) == refused[each.get()];
-        require(
-            was_told || !each->subscriptions.contains(uri) || !is_kept || !has_room, "a subscriber was not told");
+        require(was_told || !each->subscriptions.contains(uri) || !is_kept || !has_room, "a subscriber was not told");
     }
 }
 
@@ -318,9 +316,7 @@ void world::cancel_call()
     auto& loop = scheduler_.any_loop();
     auto* const of = which->of;
     auto const id = which->requests[random_.below(which->requests.size())].id;
-    use(*of, loop, [this, id, &loop](runtime::session_use taken) {
-        node_->cancel(taken.session(), id, loop, [] {});
-    });
+    use(*of, loop, [this, id, &loop](runtime::session_use taken) { node_->cancel(taken.session(), id, loop, [] {}); });
     if (!chance(3))
         return;
     looked_up_.clear();

@@ -701,6 +701,65 @@ TEST_F(ConnectionTest, TellsWhenAFullSocketHasDrained)
     EXPECT_EQ(peer.read_until("0\r\n\r\n"), "\r\n0\r\n\r\n");
 }
 
+TEST_F(ConnectionTest, TellsWhenAnEndedAnswerHasArrived)
+{
+    hold_requests();
+    settings_.send_buffer_bytes = 16384;
+    start();
+    client peer(server_->local_endpoint(), 4096);
+    peer.send(get("/"));
+    auto const e = take_held();
+    recorder seen;
+    std::atomic<int> arrived{0};
+    std::shared_ptr<base::receipt> receipt;
+    std::size_t const size = 1'000'000;
+    on_loop([&] {
+        e->begin_stream({200, {}, {}}, seen);
+        e->out().append(size, 'x');
+        receipt = e->end_stream([&] { ++arrived; });
+        ASSERT_TRUE(receipt);
+        receipt->ask();
+    });
+    EXPECT_EQ(arrived, 0);
+    peer.read_until("\r\n\r\n");
+    peer.read_bytes(size);
+    peer.read_until("0\r\n\r\n");
+    EXPECT_TRUE(eventually([&] {
+        on_loop([&] { receipt->ask(); });
+        return arrived == 1;
+    }));
+    // Once, and not again with what follows on the connection.
+    peer.send(get("/next"));
+    auto const next = take_held();
+    on_loop([&] { respond_text(*next, 200, "next"); });
+    peer.read_response();
+    on_loop([&] { receipt->ask(); });
+    EXPECT_EQ(arrived, 1);
+}
+
+TEST_F(ConnectionTest, NeverTellsOfAnAnswerThatWasLost)
+{
+    hold_requests();
+    settings_.send_buffer_bytes = 16384;
+    start();
+    std::atomic<bool> arrived{false};
+    std::weak_ptr<base::receipt> receipt;
+    {
+        client peer(server_->local_endpoint(), 4096);
+        peer.send(get("/"));
+        auto const e = take_held();
+        recorder seen;
+        on_loop([&] {
+            e->begin_stream({200, {}, {}}, seen);
+            e->out().append(1'000'000, 'x');
+            receipt = e->end_stream([&] { arrived = true; });
+        });
+        EXPECT_FALSE(receipt.expired());
+    }
+    EXPECT_TRUE(eventually([&] { return receipt.expired(); })); // with its connection
+    EXPECT_FALSE(arrived);
+}
+
 TEST_F(ConnectionTest, EndsAStreamWhileTheSocketIsFull)
 {
     hold_requests();
