@@ -11,14 +11,7 @@ export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
 
 jobs=$(nproc)
 
-# Node 20 or newer, for the console page and for tests. Debian 12 has 18; setup then puts one here.
-node_home=$root/build/tools/node
-node_minimum=20
-for bin in "$node_home"/node_modules/node-linux-*/bin; do
-    if [ -x "$bin/node" ]; then
-        PATH=$bin:$PATH
-    fi
-done
+. "$root/scripts/node.sh"
 # Sanitizers look for llvm-symbolizer here.
 PATH=$PATH:/usr/lib/llvm-19/bin
 export PATH

@@ -9,7 +9,7 @@ const budget = 4;
 
 async function tenCalls({ page: open, server, wire, pages }) {
     const page = await open({ headers: { Origin: `http://localhost:${server.url.port}` } });
-    const list = Array.from({ length: 10 }, (_, at) => utility(4, 200, `call ${'abcdefghij'[at]}`));
+    const list = Array.from({ length: 10 }, (_, at) => utility(8, 400, `call ${'abcdefghij'[at]}`));
     let finished = 0;
     const calls = list.map((args, at) => {
         const call = page.call(at, notifications, args);

@@ -49,7 +49,7 @@ async function progress({ server, callTool, seen }) {
     const args = utility(2, 200, 'bridged');
     // A handler makes the client send a token. It may miss the last step: a client that reads it together with the
     // result has forgotten the handler by then. So the messages are what counts.
-    const result = await callTool({ name: notifications, arguments: args }, { timeout: 25_000, onprogress: () => {} });
+    const result = await callTool({ name: notifications, arguments: args }, { timeout: 120_000, onprogress: () => {} });
     checkResult(result, args);
     assert.deepEqual(notesOf(seen, args), expectedNotes(args));
     const steps = seen.filter(({ method }) => method === 'notifications/progress').map(({ params }) => params);
@@ -61,5 +61,5 @@ async function progress({ server, callTool, seen }) {
 describe('mcp-remote', { concurrency: 4 }, () => {
     for (const adapter of clients)
         for (const [name, body] of [['lists and calls', listAndCall], ['a long call with progress', progress]])
-            test(`${name} [${adapter.name}]`, { timeout: 60_000 }, () => bridged(adapter, body));
+            test(`${name} [${adapter.name}]`, { timeout: 180_000 }, () => bridged(adapter, body));
 });

@@ -1,24 +1,30 @@
 // A page starts a call and dies; the next page has the session id and the call's cursor, and misses nothing.
 import assert from 'node:assert/strict';
 import {
-    checkPriming, checkResult, checkWhole, isResponse, notesOf, notifications, tickCount, utility,
+    checkPriming, checkResult, checkWhole, isResponse, messageBytes, notesOf, notifications, tickCount, utility,
 } from './lib/expect.mjs';
 import { scenarios } from './lib/scenario.mjs';
 
-/** Starts a call, waits for `count` messages of it, and refreshes the page. */
+/** Starts a call, waits for `count` messages of it, and refreshes the page. It cannot see many more. */
 async function startAndLeave(world, args, count) {
-    const page = await world.page();
+    const page = await world.heldPage(count * messageBytes);
     page.call('a', notifications, args);
     await page.until(() => notesOf(page.seen, args).length >= count);
     return page.leave();
+}
+
+/** Waits until the server has that many more events of the only call than the pages have seen, or all of them. */
+async function missed({ server, pages }, args, count) {
+    const seen = notesOf(pages.flatMap((page) => page.seen), args).length;
+    const wanted = Math.min(seen + count, tickCount(args) + 3);
+    await server.until((now) => now.belay_events_appended_total >= wanted);
 }
 
 async function midCall(world) {
     const { server, wire, pages } = world;
     const args = utility(3, 200, 'mid-call');
     const kept = await startAndLeave(world, args, 4);
-    const before = (await server.metrics()).belay_events_appended_total;
-    await server.until((now) => now.belay_events_appended_total >= before + 3);
+    await missed(world, args, 3);
     const next = await world.page(kept);
     checkResult(await next.resume(kept.calls.a), args);
     checkWhole(pages, args);
@@ -53,7 +59,7 @@ async function duringTheGap(world) {
 
 async function afterReconnect(world) {
     const { server, wire, pages } = world;
-    const args = utility(4, 200, 'after reconnect');
+    const args = utility(8, 400, 'after reconnect');
     const kept = await startAndLeave(world, args, 3);
     const next = await world.page(kept);
     await next.follow('a', kept.calls.a);
@@ -68,15 +74,14 @@ async function afterReconnect(world) {
 }
 
 async function doubleRefresh(world) {
-    const { server, wire, pages } = world;
+    const { wire, pages } = world;
     const args = utility(3, 200, 'double');
     const first = await startAndLeave(world, args, 3);
     const second = await world.page(first);
     await second.follow('a', first.calls.a);
     await second.until(() => notesOf(second.seen, args).length >= 4);
     const kept = await second.leave();
-    const before = (await server.metrics()).belay_events_appended_total;
-    await server.until((now) => now.belay_events_appended_total >= before + 2);
+    await missed(world, args, 2);
     const third = await world.page(kept);
     checkResult(await third.resume(kept.calls.a), args);
     checkWhole(pages, args);
@@ -86,7 +91,7 @@ async function doubleRefresh(world) {
 
 async function beforeTheFirstMessage(world) {
     const { wire } = world;
-    const page = await world.page();
+    const page = await world.heldPage(0);
     // No progress token: the result is this call's only message, the priming event its only cursor before it.
     const call = page.call('a', 'longRunningOperation', { duration: 1, steps: 2 });
     await page.until(() => call.cursor);
@@ -100,8 +105,8 @@ async function beforeTheFirstMessage(world) {
 async function idsRestart(world) {
     const { server, wire, pages } = world;
     const kept = await (await world.page()).leave();
-    const first = await world.page(kept);
-    const old = utility(4, 200, 'old page');
+    const first = await world.heldPage(3 * messageBytes, kept);
+    const old = utility(8, 400, 'old page');
     first.call('old', notifications, old);
     await first.until(() => notesOf(first.seen, old).length >= 3);
     const saved = await first.leave();

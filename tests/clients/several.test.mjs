@@ -1,10 +1,11 @@
 // Three calls in flight when the page dies; each is resumed by its own cursor.
 import assert from 'node:assert/strict';
-import { checkPriming, checkResult, checkWhole, notesOf, notifications, utility } from './lib/expect.mjs';
+import { checkPriming, checkResult, checkWhole, messageBytes, notesOf, notifications, utility } from './lib/expect.mjs';
 import { scenarios } from './lib/scenario.mjs';
 
-async function three({ page: open, wire, server, pages }) {
-    const page = await open();
+async function three(world) {
+    const { wire, server, pages } = world;
+    const page = await world.heldPage(3 * messageBytes);
     const short = utility(2, 200, 'short one');
     const long = utility(3, 200, 'long one');
     page.call('short', notifications, short);
@@ -12,10 +13,11 @@ async function three({ page: open, wire, server, pages }) {
     const quiet = page.call('quiet', 'longRunningOperation', { duration: 2.5, steps: 5 });
     await page.until(() => quiet.cursor && [short, long].every((args) => notesOf(page.seen, args).length >= 3));
     const kept = await page.leave();
-    const before = (await server.metrics()).belay_events_appended_total;
-    await server.until((now) => now.belay_events_appended_total >= before + 4);
+    // More than the page has seen.
+    const seen = [short, long].flatMap((args) => notesOf(page.seen, args)).length;
+    await server.until((now) => now.belay_events_appended_total >= seen + 4);
 
-    const next = await open(kept);
+    const next = await world.page(kept);
     const { calls } = kept;
     const results = await Promise.all([calls.short, calls.long, calls.quiet].map((call) => next.resume(call)));
     checkResult(results[0], short);

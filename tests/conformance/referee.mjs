@@ -1,7 +1,7 @@
 // Runs the official suite, reads every scenario's checks.json, and prints a table. The suite's own exit code is not
 // enough: it lets warnings pass, and a scenario that checked nothing.
 import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -72,10 +72,20 @@ function row(version, scenario, checks, verdict) {
     console.log(`${version.padEnd(15)} ${scenario.padEnd(32)} ${counts}  ${verdict}`);
 }
 
+const escaped = (text) => text.replace(/[^\w .:/-]/g, (sign) => `&#${sign.codePointAt(0)};`);
+
+/** For machines, as JUnit writes it; pending ones are skipped. */
+function writeResults(file, results) {
+    const inside = { passed: '', FAILED: '<failure/>', pending: '<skipped/>' };
+    const cases = results.map(([name, verdict]) => `<testcase name="${escaped(name)}">${inside[verdict]}</testcase>\n`);
+    writeFileSync(file, `<testsuite name="conformance">\n${cases.join('')}</testsuite>\n`);
+}
+
 const asked = process.argv.slice(2);
 const pendingFile = here('pending.txt');
 const pending = new Set(existsSync(pendingFile)
     ? readFileSync(pendingFile, 'utf8').split('\n').filter((line) => line && !line.startsWith('#')) : []);
+const results = [];
 const totals = { passed: 0, failed: 0, pending: 0 };
 console.log(`${'suite'.padEnd(15)} ${'scenario'.padEnd(32)}   ok fail warn skip info`);
 
@@ -103,6 +113,7 @@ for (const one of suites) {
                 faults.length = 0;
             const verdict = faults.length > 0 ? 'FAILED' : isPending ? 'pending' : 'passed';
             totals[verdict.toLowerCase()] += 1;
+            results.push([`${one.version} ${scenario}`, verdict]);
             row(one.version, scenario, checks, verdict);
             if (faults.length > 0)
                 failed.push(`${scenario}\n${faults.map((fault) => `    ${fault}`).join('\n')}`);
@@ -112,6 +123,7 @@ for (const one of suites) {
         await server.stop();
     } catch (error) {
         totals.failed += 1;
+        results.push([`${one.version}: ${error}`, 'FAILED']);
         console.log(String(error));
         await server.stop().catch(() => {});
     } finally {
@@ -119,6 +131,8 @@ for (const one of suites) {
     }
 }
 
+if (process.env.BELAY_RESULTS)
+    writeResults(process.env.BELAY_RESULTS, results);
 if (totals.passed + totals.failed + totals.pending === 0)
     console.log(`no such scenario: ${asked.join(' ')}; without arguments, all of them run`);
 if (totals.pending > 0)

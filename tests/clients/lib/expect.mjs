@@ -8,6 +8,9 @@ export function utility(durationSeconds, intervalMs, messagePrefix) {
     return { durationSeconds, intervalMs, messagePrefix };
 }
 
+/** No message of the tool takes more bytes on the wire. */
+export const messageBytes = 300;
+
 export const tickCount = ({ durationSeconds, intervalMs }) =>
     Math.max(1, Math.floor(durationSeconds * 1000 / intervalMs));
 

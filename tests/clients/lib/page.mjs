@@ -3,7 +3,8 @@
 import { EventEmitter } from 'node:events';
 import { until } from './until.mjs';
 
-const callTimeout = 25_000;
+// A bound for a hang, as all of them here: a busy machine takes many times what an idle one does.
+const callTimeout = 120_000;
 
 const isRequest = (message) => message.method !== undefined && message.id !== undefined;
 

@@ -1,4 +1,5 @@
-// A TCP proxy that cuts connections: all at once, or a call's event stream after a number of bytes.
+// A TCP proxy that cuts connections: all at once, or a call's event stream after a number of bytes. It can also hold a
+// stream back there, so that it is known how far the client can have come.
 import { createServer, connect } from 'node:net';
 import { once } from 'node:events';
 
@@ -6,16 +7,18 @@ export class Proxy {
     #pairs = new Set();
     #listener;
     #budget;
+    #holds;
     cuts = 0;
 
     /**
      * `budget()` gives for each connection that carries a call's events how many bytes pass after its first event
-     * (Infinity: all), or undefined to cut nothing more. The first event always passes: a stock client that has got
-     * a response without an id on it forgets its cursor, and no server can help that.
+     * (Infinity: all). The first event always passes: a stock client that has got a response without an id on it
+     * forgets its cursor, and no server can help that. Then the connection is cut or, with `holds`, stands still.
      */
-    static async start(target, budget = () => Infinity) {
+    static async start(target, budget = () => Infinity, { holds = false } = {}) {
         const proxy = new Proxy();
         proxy.#budget = budget;
+        proxy.#holds = holds;
         proxy.#listener = createServer((down) => proxy.#accept(down, target));
         proxy.#listener.listen(0, '127.0.0.1');
         await once(proxy.#listener, 'listening');
@@ -73,6 +76,11 @@ export class Proxy {
             if (chunk.length < left) {
                 left -= chunk.length;
                 down.write(chunk);
+                return;
+            }
+            if (this.#holds) {
+                up.pause();
+                down.write(chunk.subarray(0, left));
                 return;
             }
             this.cuts += 1;

@@ -30,7 +30,7 @@ export class Raw {
                 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...this.#headers,
             },
             body: JSON.stringify({ jsonrpc: '2.0', ...message }),
-            signal: AbortSignal.timeout(30_000),
+            signal: AbortSignal.timeout(60_000),
         });
     }
 

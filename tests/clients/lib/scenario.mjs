@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { clients } from './clients.mjs';
 import { Page } from './page.mjs';
+import { Proxy } from './proxy.mjs';
 import { Server } from './server.mjs';
 import { Wire } from './wire.mjs';
 
@@ -15,7 +16,7 @@ export function scenarios(title, list) {
     describe(title, { concurrency: 6 }, () => {
         for (const [name, options, body] of list)
             for (const adapter of clients)
-                test(`${name} [${adapter.name}]`, { timeout: 60_000 }, (t) => run(t, adapter, options, body));
+                test(`${name} [${adapter.name}]`, { timeout: 180_000 }, (t) => run(t, adapter, options, body));
     });
 }
 
@@ -39,6 +40,12 @@ async function run(t, adapter, { flags, wire: wireOptions, errors = false, refus
                 pages.push(page);
                 await page.connect();
                 return page;
+            },
+            /** A page that gets the first event of its call and so many bytes more: however slow it is, not the end. */
+            async heldPage(bytes, options = {}) {
+                const proxy = await Proxy.start(server.url, () => bytes, { holds: true });
+                closers.push(() => proxy.close());
+                return this.page({ url: proxy.url, ...options });
             },
         });
         assert.deepEqual(wire.exchanges.filter(({ status }) => status >= 400 && !refusals.includes(status)), []);

@@ -23,7 +23,7 @@ export class Server {
         // the exit code on. --drain is short because a failed test leaves calls running.
         const child = spawn(
             'timeout',
-            ['--foreground', '-k', '5', '120',
+            ['--foreground', '-k', '5', '300',
              program(), 'serve', '--listen', '127.0.0.1:0', '--drain', '1s', ...flags],
             { stdio: ['ignore', 'pipe', 'pipe'] });
         const server = new Server(child);
@@ -70,7 +70,7 @@ export class Server {
      * Waits for something that happens while no connection shows it, so it can only ask again.
      */
     async until(condition) {
-        const bound = AbortSignal.timeout(30_000);
+        const bound = AbortSignal.timeout(60_000);
         for (;;) {
             const metrics = await this.metrics();
             if (condition(metrics))

@@ -7,7 +7,8 @@ import { until } from './until.mjs';
 export function parseEvents(text) {
     const events = [];
     let event = {};
-    for (const line of text.slice(0, text.lastIndexOf('\n') + 1).split('\n')) {
+    const end = text.lastIndexOf('\n\n');
+    for (const line of text.slice(0, end < 0 ? 0 : end + 2).split('\n')) {
         if (line === '') {
             if (Object.keys(event).length > 0)
                 events.push(event);
