@@ -2,24 +2,32 @@
 
 #include "json/serialize.hpp"
 
-#include <boost/json/parse.hpp>
 #include <fmt/format.h>
 
 namespace belay::protocol {
 
 std::expected<json::value, rpc_error>
+namespace {
+
+char const* text_of(json_text::parse_error why) noexcept
+{
+    switch (why) {
+    case json_text::parse_error::malformed: break;
+    case json_text::parse_error::too_deep: return "JSON is nested too deeply";
+    case json_text::parse_error::inexact_number:
+        return "A number cannot be kept as it is: integers have 64 bits, others are doubles";
+    }
+    return "Invalid JSON";
+}
+
+}
+
 parse_json(std::string_view bytes, json::storage_ptr storage, message_limits const& limits)
 {
-    json::parse_options options;
-    options.max_depth = limits.depth;
-    boost::system::error_code error;
-    auto value = json::parse(json::string_view(bytes.data(), bytes.size()), error, std::move(storage), options);
-    if (error) {
-        auto const* why
-            = error == json::error::too_deep ? "Parse error: JSON is nested too deeply" : "Parse error: Invalid JSON";
-        return std::unexpected(rpc_error{code::parse_error, why, {}});
-    }
-    return value;
+    auto value = json_text::parse(bytes, std::move(storage), limits.depth);
+    if (!value)
+        return std::unexpected(rpc_error{code::parse_error, std::string("Parse error: ") + text_of(value.error()), {}});
+    return std::move(*value);
 }
 
 std::string id_text(json::value const& value, message_limits const& limits)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "protocol/revision.hpp"
+#include "json/parse.hpp"
 
 #include <belay/json.hpp>
 
@@ -43,11 +44,11 @@ struct message {
 };
 
 struct message_limits {
-    std::size_t depth = 64;
+    std::size_t depth = json_text::default_depth;
     std::size_t id_bytes = 256;
 };
 
-/// Parses bytes as JSON. The error is ready to be sent with 400.
+/// Reads bytes as JSON, without changing a number. The error is ready to be sent with 400.
 [[nodiscard]] std::expected<json::value, rpc_error>
 parse_json(std::string_view bytes, json::storage_ptr storage, message_limits const& limits = {});
 
