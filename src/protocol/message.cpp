@@ -1,12 +1,12 @@
 #include "protocol/message.hpp"
 
+#include "protocol/names.hpp"
 #include "json/serialize.hpp"
 
 #include <fmt/format.h>
 
 namespace belay::protocol {
 
-std::expected<json::value, rpc_error>
 namespace {
 
 char const* text_of(json_text::parse_error why) noexcept
@@ -22,6 +22,7 @@ char const* text_of(json_text::parse_error why) noexcept
 
 }
 
+std::expected<json::value, rpc_error>
 parse_json(std::string_view bytes, json::storage_ptr storage, message_limits const& limits)
 {
     auto value = json_text::parse(bytes, std::move(storage), limits.depth);
@@ -79,8 +80,12 @@ std::expected<message, rpc_error> read_message(json::value const& value, message
     auto const* id = object->if_contains("id");
     if (id) {
         read.id = id_text(*id, limits);
-        if (read.id.empty())
-            return refuse(fmt::format("id must be an integer or a string of at most {} bytes", limits.id_bytes));
+        if (read.id.empty()) {
+            auto const text = fmt::format("id must be an integer or a string of at most {} bytes", limits.id_bytes);
+            if (!id->is_string())
+                return refuse(text);
+            return std::unexpected(rpc_error{code::invalid_request, "Invalid Request: " + text, {}});
+        }
     }
     auto const* method = object->if_contains("method");
     if (!method) {
@@ -106,6 +111,23 @@ json::object const* meta_of(message const& message) noexcept
 {
     auto const* meta = message.params ? message.params->if_contains("_meta") : nullptr;
     return meta ? meta->if_object() : nullptr;
+}
+
+std::expected<std::string, rpc_error> progress_token(message const& message, message_limits const& limits)
+{
+    auto const* given = meta_of(message);
+    auto const* token = given ? given->if_contains(meta::progress_token) : nullptr;
+    if (!token || token->is_null())
+        return std::string();
+    auto text = id_text(*token, limits);
+    if (token->is_double())
+        json_text::append_json_number(text, token->get_double());
+    if (text.empty())
+        return std::unexpected(rpc_error{
+            code::invalid_params,
+            fmt::format("_meta.progressToken must be a number or a string of at most {} bytes", limits.id_bytes),
+            {}});
+    return text;
 }
 
 std::expected<revision, rpc_error> negotiate(message const& initialize)

@@ -160,9 +160,11 @@ TEST(MessageId, IsRefusedWhereItIsNeitherAnIntegerNorAString)
 TEST(MessageId, IsRefusedWhereItIsTooLong)
 {
     EXPECT_TRUE(read(request_with_id('"' + std::string(256, 'x') + '"')).starts_with("request"));
-    EXPECT_TRUE(read(request_with_id('"' + std::string(257, 'x') + '"')).starts_with("-32700"));
+    EXPECT_EQ(
+        read(request_with_id('"' + std::string(257, 'x') + '"')),
+        "-32600 Invalid Request: id must be an integer or a string of at most 256 bytes");
     EXPECT_TRUE(read(request_with_id("\"abcd\""), {64, 4}).starts_with("request"));
-    EXPECT_TRUE(read(request_with_id("\"abcde\""), {64, 4}).starts_with("-32700"));
+    EXPECT_TRUE(read(request_with_id("\"abcde\""), {64, 4}).starts_with("-32600"));
 }
 
 TEST(MessageId, IsGivenAsTextForTokensToo)
