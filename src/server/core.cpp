@@ -459,19 +459,20 @@ runtime::outcome server_core::call_tool(runtime::incoming const& request) const
     auto const* given = message.params->if_contains("arguments");
     if (!given)
         given = &nothing;
-    auto const* const arguments = given->if_object();
-    if (!arguments)
+    if (!given->is_object())
         return refuse(request, {protocol::code::invalid_params, "params.arguments must be an object", {}});
     auto const bad_arguments = [&](decode_error const& error) {
         return runtime::instant_answer{bad_arguments_answer(tool, message.id, error, request.revision)};
     };
 
-    auto once = read_once(message, *arguments);
+    auto once = read_once(message, given->get_object());
     if (!once)
         return refuse(request, {protocol::code::invalid_params, once.error(), {}});
-    auto const checked = check_arguments(tool, *given);
+    json::value without_nulls;
+    auto const checked = check_arguments(tool, *given, without_nulls);
     if (!checked)
         return bad_arguments(checked.error());
+    json::object const* const arguments = *checked;
     if (tool.quick && *once) {
         // To have an outcome that can be kept, it needs a stream.
         runtime::start_call start;
