@@ -75,6 +75,7 @@ IO_FILES = {"src/base/io_loop.hpp", "src/base/io_loop.cpp", "src/base/asio_impl.
 LIBRARIES = {
     "boost/asio": lambda room, file: may_use(room, "io") or file in IO_FILES,
     "boost/beast": lambda room, file: room == "http",
+    "boost/json/parse": lambda room, file: room == "json",  # its doubles are not exact: json/parse.hpp
     "prometheus/": lambda room, file: room == "observe",
     "CLI/": lambda room, file: room == "app",
     "toml++/": lambda room, file: room == "app",

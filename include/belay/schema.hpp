@@ -84,7 +84,7 @@ public:
         changed.check();
         return changed;
     }
-    /// May be left out, and then has the value it has in a default-constructed struct; the schema shows it.
+    /// May be left out, or be null, and then has the value it has in a default-constructed struct; the schema shows it.
     [[nodiscard]] constexpr field defaulted() const noexcept
     {
         field changed = *this;
@@ -126,7 +126,8 @@ struct decode_error {
 };
 
 /// The JSON Schema of what `decode<T>` accepts and `encode` makes; an object schema for described structs.
-/// Two things are not in it: that null for an optional member means that it is absent, and the limits of
+/// Three things are not in it: that null for a member that may be left out means that it is absent; that unknown
+/// members are ignored, where the struct has none of its own and its schema is closed; and the limits of
 /// integer types, except that unsigned ones begin at 0. Throws std::logic_error if a default is outside its
 /// range or is an enum value without a name. A struct that contains itself does not compile.
 template<class T>
@@ -399,7 +400,11 @@ void write_schema(json::object& out, field const* note)
                 detail::write_property<T, D, Outer...>(properties, required);
                 return true;
             });
+            // Clients in strict modes refuse an object without members that is not closed.
+            bool const is_empty = properties.empty();
             out.emplace("properties", std::move(properties));
+            if (is_empty)
+                out.emplace("additionalProperties", false);
             if (!required.empty())
                 out.emplace("required", std::move(required));
         }
@@ -418,8 +423,11 @@ template<class T, class D>
 {
     using member = member_type<T, D>;
     json::value const* const found = in.if_contains(D::name);
-    if (!found || (is_optional<member> && found->is_null())) {
-        if constexpr (is_optional<member> || is_defaulted<T, D>)
+    constexpr bool may_be_absent = is_optional<member> || is_defaulted<T, D>;
+    // A json::value takes null as a value like any other.
+    constexpr bool null_is_absence = may_be_absent && !std::is_same_v<member, json::value>;
+    if (!found || (null_is_absence && found->is_null())) {
+        if constexpr (may_be_absent)
             return true;
         else
             return detail::missing(D::name, error);

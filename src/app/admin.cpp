@@ -2,8 +2,8 @@
 
 #include "http/policy.hpp"
 #include "http/router.hpp"
+#include "json/parse.hpp"
 
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <fmt/format.h>
 
@@ -40,14 +40,13 @@ std::optional<std::string_view> parameter(std::string_view query, std::string_vi
 
 json::value client_of(std::string const& info)
 {
-    boost::system::error_code error;
-    auto const value = json::parse(info, error);
+    auto const value = json_text::parse(info);
     json::object client;
-    if (error || !value.is_object())
+    if (!value || !value->is_object())
         return client;
     // What else a client says of itself may be long.
     for (auto const* const name : {"name", "version"})
-        if (auto const* const text = value.get_object().if_contains(name); text && text->is_string())
+        if (auto const* const text = value->get_object().if_contains(name); text && text->is_string())
             client[name] = *text;
     return client;
 }

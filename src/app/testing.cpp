@@ -5,11 +5,10 @@
 #include "server/core.hpp"
 #include "store/memory_store.hpp"
 #include "transport/message_pipe.hpp"
+#include "json/parse.hpp"
 #include "json/serialize.hpp"
 
 #include <belay/testing.hpp>
-
-#include <boost/json/parse.hpp>
 
 #include <map>
 
@@ -56,7 +55,7 @@ public:
 
     bool write(std::string_view message) override
     {
-        auto const value = json::parse(json::string_view(message.data(), message.size()));
+        auto const value = json_text::parse(message).value();
         auto const& object = value.as_object();
         if (!object.contains("method")) {
             if (auto const* id = object.if_contains("id"); id && id->is_int64())

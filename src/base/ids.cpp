@@ -92,6 +92,14 @@ std::optional<std::uint64_t> parse_base62(std::string_view text) noexcept
     return parse_digits(text);
 }
 
+std::uint64_t fingerprint(std::string_view text) noexcept
+{
+    std::uint64_t found = 14695981039346656037u;
+    for (char const c : text)
+        found = (found ^ static_cast<unsigned char>(c)) * 1099511628211u;
+    return found;
+}
+
 std::string to_string(id128 id)
 {
     std::string text(2 * half_digits, '0');

@@ -50,6 +50,9 @@ void append_base62(std::string& out, std::uint64_t value);
 /// Nothing if the text is empty, has another character, a leading zero, or does not fit.
 [[nodiscard]] std::optional<std::uint64_t> parse_base62(std::string_view text) noexcept;
 
+/// FNV-1a of a text: the same on every node and in every version. Finds accidents, and keeps nobody out.
+[[nodiscard]] std::uint64_t fingerprint(std::string_view text) noexcept;
+
 /// 22 characters.
 [[nodiscard]] std::string to_string(id128 id);
 [[nodiscard]] std::optional<id128> parse_id128(std::string_view text) noexcept;

@@ -37,8 +37,10 @@ public:
     /// Without the query.
     [[nodiscard]] virtual std::string_view path() const noexcept = 0;
     [[nodiscard]] virtual std::string_view query() const noexcept = 0;
-    /// The first field of that name, any case, without surrounding blanks.
+    /// The value of the field of that name, any case, without surrounding blanks. Of several lines with that name it is
+    /// the first, unless the field is a list: then they are joined by ", " (RFC 9110 section 5.3).
     [[nodiscard]] virtual std::optional<std::string_view> header(std::string_view name) const noexcept = 0;
+    /// In how many lines it came.
     [[nodiscard]] virtual std::size_t header_count(std::string_view name) const noexcept = 0;
     [[nodiscard]] virtual std::string_view body() const noexcept = 0;
 };
@@ -48,13 +50,13 @@ public:
 struct response_head {
     unsigned status = 200;
     std::string_view content_type; // empty: no Content-Type
-    std::vector<field> fields;     // the texts need to live only during the call
+    std::vector<field> fields; // the texts need to live only during the call
 };
 
 enum class stream_end {
-    finished,  ///< the head was the whole answer: the request was a HEAD
+    finished, ///< the head was the whole answer: the request was a HEAD
     peer_gone, ///< the peer closed or reset, or a write failed or stalled past its timeout
-    stopping,  ///< the server is stopping
+    stopping, ///< the server is stopping
 };
 
 /// Told about an answer that takes time. Called on the loop, never from inside a function of the exchange.

@@ -20,6 +20,9 @@ constexpr std::size_t kept_buffer_bytes = std::size_t(16) * 1024;
 constexpr std::size_t first_body_bytes = std::size_t(64) * 1024;
 // 16 hex digits hold any size; more is padding that only costs us.
 constexpr std::size_t chunk_size_digits = 16;
+// Of the fields that somebody here reads, those that are lists. Connection, Content-Length, Expect and
+// Transfer-Encoding are dealt with while the head is parsed.
+constexpr std::array<std::string_view, 4> list_fields{"Accept", "Accept-Encoding", "If-None-Match", "tracestate"};
 
 constexpr refusal bad_byte{400, "The request head holds a control character; send an HTTP/1.1 request in plain text."};
 constexpr refusal bad_line_end{400, "Each line of the request head must end with CR LF."};
@@ -386,8 +389,26 @@ void request_reader::finish_head()
         expects_continue_ = true;
     }
     keep_alive_ = parser.keep_alive();
+    join_list_fields();
     body_.reserve(std::min<std::size_t>(remaining_, first_body_bytes));
     state_ = chunked_ || remaining_ > 0 ? state::body : state::complete;
+}
+
+void request_reader::join_list_fields()
+{
+    for (auto const name : list_fields) {
+        auto const is_named = [&](stored_field const& field) { return equals_ignoring_case(text(field.name), name); };
+        auto const first = std::find_if(fields_.begin(), fields_.end(), is_named);
+        if (first == fields_.end() || std::find_if(first + 1, fields_.end(), is_named) == fields_.end())
+            continue;
+        std::string joined(text(first->value));
+        for (auto each = first + 1; each != fields_.end(); ++each)
+            if (is_named(*each))
+                joined.append(", ").append(text(each->value));
+        // Behind the head: what is joined is a part of it, so this is bounded too.
+        first->value = {static_cast<std::uint32_t>(head_.size()), static_cast<std::uint32_t>(joined.size())};
+        head_ += joined;
+    }
 }
 
 refusal request_reader::parse_target(std::string_view target)

@@ -100,6 +100,7 @@ private:
     std::size_t feed_sized(std::string_view bytes);
     std::size_t feed_chunked(std::string_view bytes);
     void finish_head();
+    void join_list_fields();
     refusal parse_target(std::string_view target);
     void fail(refusal why) noexcept;
 

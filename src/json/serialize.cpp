@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 
 namespace belay::json_text {
 
@@ -103,6 +104,8 @@ void append_integer(std::string& out, Integer number)
 
 using detail::view;
 
+constexpr double two_to_53 = 9007199254740992; // from here on every double is a whole number
+
 }
 
 void append_json_string(std::string& out, std::string_view utf8)
@@ -153,6 +156,8 @@ void append_json_number(std::string& out, double number)
     }
     double const size = std::fabs(number);
     bool const is_fixed = size >= 1e-6 && size < 1e21; // as Number.prototype.toString
+    if (is_fixed && size >= two_to_53)
+        return append_whole_number(out, number);
     char text[32]; // fixed: sign, "0.", 5 zeros and 17 digits; scientific: 24
     auto const [end, code] = std::to_chars(
         text, text + sizeof text, number, is_fixed ? std::chars_format::fixed : std::chars_format::scientific);
@@ -165,6 +170,20 @@ void append_json_number(std::string& out, double number)
         written.remove_prefix(exponent + 3);
     }
     out += written;
+}
+
+void append_whole_number(std::string& out, double number)
+{
+    char text[32]; // sign, point, 17 digits, exponent
+    auto const [end, code] = std::to_chars(text, text + sizeof text, number, std::chars_format::scientific);
+    static_cast<void>(code);
+    auto* const mark = std::find(text, end, 'e');
+    int exponent = 0;
+    std::from_chars(mark + 2, end, exponent); // after "e+"
+    auto const before = out.size();
+    std::remove_copy(text, mark, std::back_inserter(out), '.');
+    auto const sign = std::signbit(number) ? 1u : 0u;
+    out.resize(before + sign + static_cast<std::size_t>(exponent) + 1, '0');
 }
 
 void append_json_number(std::string& out, std::int64_t number)

@@ -17,6 +17,9 @@ void append_json_string(std::string& out, std::string_view utf8);
 /// The fewest digits that read back as the same double; null if it is not finite. An integral value below
 /// 1e21 has no fraction, so parsers that tell the two apart read it as an integer; only -0.0 keeps its ".0".
 void append_json_number(std::string& out, double number);
+/// The same digits, always without an exponent: filled up with zeros. For finite numbers from 2^53 on, and negative
+/// ones.
+void append_whole_number(std::string& out, double number);
 void append_json_number(std::string& out, std::int64_t number);
 void append_json_number(std::string& out, std::uint64_t number);
 

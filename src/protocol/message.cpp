@@ -1,25 +1,34 @@
 #include "protocol/message.hpp"
 
+#include "protocol/names.hpp"
 #include "json/serialize.hpp"
 
-#include <boost/json/parse.hpp>
 #include <fmt/format.h>
 
 namespace belay::protocol {
 
+namespace {
+
+char const* text_of(json_text::parse_error why) noexcept
+{
+    switch (why) {
+    case json_text::parse_error::malformed: break;
+    case json_text::parse_error::too_deep: return "JSON is nested too deeply";
+    case json_text::parse_error::inexact_number:
+        return "A number cannot be kept as it is: integers have 64 bits, others are doubles";
+    }
+    return "Invalid JSON";
+}
+
+}
+
 std::expected<json::value, rpc_error>
 parse_json(std::string_view bytes, json::storage_ptr storage, message_limits const& limits)
 {
-    json::parse_options options;
-    options.max_depth = limits.depth;
-    boost::system::error_code error;
-    auto value = json::parse(json::string_view(bytes.data(), bytes.size()), error, std::move(storage), options);
-    if (error) {
-        auto const* why
-            = error == json::error::too_deep ? "Parse error: JSON is nested too deeply" : "Parse error: Invalid JSON";
-        return std::unexpected(rpc_error{code::parse_error, why, {}});
-    }
-    return value;
+    auto value = json_text::parse(bytes, std::move(storage), limits.depth);
+    if (!value)
+        return std::unexpected(rpc_error{code::parse_error, std::string("Parse error: ") + text_of(value.error()), {}});
+    return std::move(*value);
 }
 
 std::string id_text(json::value const& value, message_limits const& limits)
@@ -71,8 +80,12 @@ std::expected<message, rpc_error> read_message(json::value const& value, message
     auto const* id = object->if_contains("id");
     if (id) {
         read.id = id_text(*id, limits);
-        if (read.id.empty())
-            return refuse(fmt::format("id must be an integer or a string of at most {} bytes", limits.id_bytes));
+        if (read.id.empty()) {
+            auto const text = fmt::format("id must be an integer or a string of at most {} bytes", limits.id_bytes);
+            if (!id->is_string())
+                return refuse(text);
+            return std::unexpected(rpc_error{code::invalid_request, "Invalid Request: " + text, {}});
+        }
     }
     auto const* method = object->if_contains("method");
     if (!method) {
@@ -98,6 +111,23 @@ json::object const* meta_of(message const& message) noexcept
 {
     auto const* meta = message.params ? message.params->if_contains("_meta") : nullptr;
     return meta ? meta->if_object() : nullptr;
+}
+
+std::expected<std::string, rpc_error> progress_token(message const& message, message_limits const& limits)
+{
+    auto const* given = meta_of(message);
+    auto const* token = given ? given->if_contains(meta::progress_token) : nullptr;
+    if (!token || token->is_null())
+        return std::string();
+    auto text = id_text(*token, limits);
+    if (token->is_double())
+        json_text::append_json_number(text, token->get_double());
+    if (text.empty())
+        return std::unexpected(rpc_error{
+            code::invalid_params,
+            fmt::format("_meta.progressToken must be a number or a string of at most {} bytes", limits.id_bytes),
+            {}});
+    return text;
 }
 
 std::expected<revision, rpc_error> negotiate(message const& initialize)

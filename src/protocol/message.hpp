@@ -3,6 +3,7 @@
 #pragma once
 
 #include "protocol/revision.hpp"
+#include "json/parse.hpp"
 
 #include <belay/json.hpp>
 
@@ -43,16 +44,20 @@ struct message {
 };
 
 struct message_limits {
-    std::size_t depth = 64;
+    std::size_t depth = json_text::default_depth;
     std::size_t id_bytes = 256;
 };
 
-/// Parses bytes as JSON. The error is ready to be sent with 400.
+/// Reads bytes as JSON, without changing a number. The error is ready to be sent with 400.
 [[nodiscard]] std::expected<json::value, rpc_error>
 parse_json(std::string_view bytes, json::storage_ptr storage, message_limits const& limits = {});
 
 /// The `_meta` of its params; null if there is none.
 [[nodiscard]] json::object const* meta_of(message const& message) noexcept;
+
+/// The JSON text of the request's progress token; empty if there is none.
+[[nodiscard]] std::expected<std::string, rpc_error>
+progress_token(message const& message, message_limits const& limits = {});
 
 /// Reads one JSON-RPC message.
 [[nodiscard]] std::expected<message, rpc_error>
@@ -79,7 +84,7 @@ read_message(json::value const& value, message_limits const& limits = {});
 /// out (empty) if there is none; other messages stay as they are.
 [[nodiscard]] std::string progress_for(std::string_view message, std::string_view token);
 
-/// The JSON text of a request id or progress token found in params; empty if it is not a string or integer.
+/// The JSON text of a request id; empty if it is not a string or integer.
 [[nodiscard]] std::string id_text(json::value const& value, message_limits const& limits = {});
 
 /// The `result` or `error` of a response, as the JSON text of an object that has just that.

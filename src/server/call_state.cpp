@@ -119,9 +119,7 @@ trace trace_for(std::optional<protocol::trace_context> const& of)
 
 std::string progress_token_of(protocol::message const& message)
 {
-    auto const* meta = protocol::meta_of(message);
-    auto const* token = meta ? meta->if_contains(protocol::meta::progress_token) : nullptr;
-    return token ? protocol::id_text(*token) : std::string();
+    return protocol::progress_token(message).value_or(std::string()); // a bad one was refused before
 }
 
 call_context context_of(runtime::incoming const& request)

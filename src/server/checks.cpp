@@ -1,11 +1,32 @@
 #include "server/checks.hpp"
 
+#include "json/values.hpp"
+
+#include <algorithm>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
 namespace belay::detail {
 
 namespace {
+
+/// The member at that place, if it is null and the schema of the whole names it without requiring it.
+std::optional<std::string_view>
+null_to_leave_out(json::object const& schema, json::object const& arguments, std::string_view path)
+{
+    auto const* const properties = schema.if_contains("properties");
+    auto const* const required = schema.if_contains("required");
+    if (!properties || !properties->is_object())
+        return std::nullopt;
+    for (auto const& [name, value] : arguments)
+        if (value.is_null() && pointer_step(view(name)) == path) {
+            bool const is_required = required && required->is_array()
+                && std::ranges::find(required->get_array(), json::value(name)) != required->get_array().end();
+            return !is_required && properties->get_object().contains(name) ? std::optional(view(name)) : std::nullopt;
+        }
+    return std::nullopt;
+}
 
 task<tool_result> run_checked(std::shared_ptr<schema_check const> schema, task<tool_result> running)
 {
@@ -32,11 +53,24 @@ std::shared_ptr<schema_check const> check_of(
     }
 }
 
-std::expected<void, decode_error> check_arguments(tool_definition const& tool, json::value const& arguments)
+std::expected<json::object const*, decode_error>
+check_arguments(tool_definition const& tool, json::value const& given, json::value& instead)
 {
-    if (!tool.input_check)
-        return {};
-    return tool.input_check->check(arguments);
+    auto const* fitting = &given;
+    while (tool.input_check) {
+        auto checked = tool.input_check->check(*fitting);
+        if (checked)
+            break;
+        auto const at = null_to_leave_out(tool.input_schema, fitting->get_object(), checked.error().path);
+        if (!at)
+            return std::unexpected(std::move(checked).error());
+        auto const name = std::string(*at);
+        if (fitting == &given)
+            instead = given;
+        fitting = &instead;
+        instead.get_object().stable_erase(name);
+    }
+    return &fitting->get_object();
 }
 
 void require_output(schema_check const* schema, tool_result const& result)

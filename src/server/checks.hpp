@@ -17,9 +17,12 @@ namespace belay::detail {
     std::string const& tool, std::string_view which, json::object const& schema,
     std::shared_ptr<schema_limits const> limits);
 
-/// Without a schema of its own, everything is good: the codec has the say.
-[[nodiscard]] std::expected<void, decode_error>
-check_arguments(tool_definition const& tool, json::value const& arguments);
+/// The arguments that fit the tool's own schema: those given, which are an object, or the same in `instead` without
+/// nulls. Clients in strict modes send null for what they leave out: it is left out where the schema names the member,
+/// does not require it, and takes no null there. Without a schema of its own, everything is good: the codec has the
+/// say.
+[[nodiscard]] std::expected<json::object const*, decode_error>
+check_arguments(tool_definition const& tool, json::value const& given, json::value& instead);
 
 /// Throws std::runtime_error if the result is not what the schema, if there is one, promises.
 void require_output(schema_check const* schema, tool_result const& result);

@@ -1,5 +1,6 @@
 #include "server/core.hpp"
 
+#include "base/ids.hpp"
 #include "protocol/logging.hpp"
 #include "protocol/names.hpp"
 #include "runtime/node.hpp"
@@ -63,12 +64,8 @@ read_once(protocol::message const& message, json::object const& arguments)
         return std::unexpected(
             std::string(protocol::meta::idempotency_key) + " must be a string of 1 to " + std::to_string(max_key_bytes)
             + " bytes");
-    // FNV-1a: the same on every node and in every version.
     auto const called = json_text::to_json(*message.params->if_contains("name")) + json_text::to_json(arguments);
-    std::uint64_t fingerprint = 14695981039346656037u;
-    for (char const c : called)
-        fingerprint = (fingerprint ^ static_cast<unsigned char>(c)) * 1099511628211u;
-    return store::once_key{std::string(view(*text)), fingerprint};
+    return store::once_key{std::string(view(*text)), base::fingerprint(called)};
 }
 
 std::expected<admission::begin, decode_error>
@@ -371,6 +368,9 @@ server_core::initialize_result(protocol::revision revision, runtime::session_mod
 runtime::outcome server_core::handle(runtime::incoming const& request)
 {
     auto const& method = request.message.method;
+    // Whoever asks for progress in a way that cannot be followed is told so, and does not wait for it.
+    if (auto const token = protocol::progress_token(request.message); !token)
+        return refuse(request, token.error());
     if (method == protocol::method::tools_call)
         return call_tool(request);
     if (method == protocol::method::ping)
@@ -459,19 +459,20 @@ runtime::outcome server_core::call_tool(runtime::incoming const& request) const
     auto const* given = message.params->if_contains("arguments");
     if (!given)
         given = &nothing;
-    auto const* const arguments = given->if_object();
-    if (!arguments)
+    if (!given->is_object())
         return refuse(request, {protocol::code::invalid_params, "params.arguments must be an object", {}});
     auto const bad_arguments = [&](decode_error const& error) {
         return runtime::instant_answer{bad_arguments_answer(tool, message.id, error, request.revision)};
     };
 
-    auto once = read_once(message, *arguments);
+    auto once = read_once(message, given->get_object());
     if (!once)
         return refuse(request, {protocol::code::invalid_params, once.error(), {}});
-    auto const checked = check_arguments(tool, *given);
+    json::value without_nulls;
+    auto const checked = check_arguments(tool, *given, without_nulls);
     if (!checked)
         return bad_arguments(checked.error());
+    json::object const* const arguments = *checked;
     if (tool.quick && *once) {
         // To have an outcome that can be kept, it needs a stream.
         runtime::start_call start;

@@ -7,10 +7,21 @@ namespace belay::detail {
 namespace {
 
 constexpr std::string_view digits = "0123456789abcdef";
+constexpr std::size_t seal_bytes = 8;
+
+std::string seal_of(std::string_view plain)
+{
+    auto const number = base::fingerprint(plain);
+    std::string seal;
+    for (std::size_t i = 0; i < seal_bytes; ++i)
+        seal += static_cast<char>(number >> (8 * i) & 0xFF);
+    return seal;
+}
 
 }
 
-// Hexadecimal of "<list> <index> <key>": opaque enough, and safe in every place that a cursor may go.
+// Hexadecimal of "<list> <index> <key>" and its seal: opaque enough, and safe in every place that a cursor may go. The
+// seal is no secret; it tells a cursor of ours from one that somebody has changed or made up.
 std::string to_cursor(std::string_view list, place const& at)
 {
     std::string plain(list);
@@ -18,6 +29,7 @@ std::string to_cursor(std::string_view list, place const& at)
     base::append_base62(plain, at.index);
     plain += ' ';
     plain += at.after;
+    plain += seal_of(plain);
     std::string out;
     for (char const c : plain) {
         out += digits[static_cast<unsigned char>(c) >> 4];
@@ -38,7 +50,11 @@ std::optional<place> parse_cursor(std::string_view list, std::string_view text)
             return std::nullopt;
         plain += static_cast<char>(high * 16 + low);
     }
-    std::string_view rest = plain;
+    if (plain.size() < seal_bytes)
+        return std::nullopt;
+    std::string_view rest(plain.data(), plain.size() - seal_bytes);
+    if (seal_of(rest) != std::string_view(plain).substr(rest.size()))
+        return std::nullopt;
     if (!rest.starts_with(list) || rest.size() <= list.size() || rest[list.size()] != ' ')
         return std::nullopt;
     rest.remove_prefix(list.size() + 1);

@@ -6,23 +6,15 @@
 #include "server/call_state.hpp"
 #include "server/content.hpp"
 #include "server/render.hpp"
+#include "json/parse.hpp"
 #include "json/schema_check.hpp"
 #include "json/serialize.hpp"
-
-#include <boost/json/parse.hpp>
 
 #include <algorithm>
 
 namespace belay {
 
 namespace {
-
-json::value parsed(std::string const& text)
-{
-    boost::system::error_code error;
-    auto value = json::parse(text, error);
-    return error ? json::value() : value;
-}
 
 std::string text_of(json::object const& in, std::string_view name)
 {
@@ -337,7 +329,7 @@ task<json::object> call_state::ask(
     }
     if (!outcome)
         throw client_error(protocol::code::server_error, "The client could not be asked: " + outcome.error().message());
-    auto const response = parsed(*outcome);
+    auto const response = json_text::parse(*outcome).value_or(json::value());
     auto const* whole = response.if_object();
     if (auto const* error = whole ? whole->if_contains("error") : nullptr) {
         auto const* object = error->if_object();

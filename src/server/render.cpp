@@ -1,9 +1,8 @@
 #include "server/render.hpp"
 
 #include "server/content.hpp"
+#include "json/parse.hpp"
 #include "json/serialize.hpp"
-
-#include <boost/json/parse.hpp>
 
 #include <algorithm>
 
@@ -138,9 +137,10 @@ void add_looks(json::object& to, std::vector<icon> const& icons, json::object co
 
 bool has_capability(std::string_view capabilities, std::string_view name)
 {
-    boost::system::error_code error;
-    auto const all = json::parse(capabilities, error);
-    json::value const* at = &all;
+    auto const all = json_text::parse(capabilities);
+    if (!all)
+        return false;
+    json::value const* at = &*all;
     for (auto rest = name; !rest.empty();) {
         auto const slash = std::min(rest.find('/'), rest.size());
         auto const* object = at->if_object();

@@ -5,8 +5,7 @@
 #include "server/call_state.hpp"
 #include "server/core.hpp"
 #include "server/notices.hpp"
-
-#include <boost/json/parse.hpp>
+#include "json/parse.hpp"
 
 #include <charconv>
 
@@ -29,9 +28,8 @@ std::string session::principal() const
 
 json::object session::client() const
 {
-    boost::system::error_code error;
-    auto const value = json::parse(link_->session()->current_record()->client_info, error);
-    return !error && value.is_object() ? value.get_object() : json::object();
+    auto const value = json_text::parse(link_->session()->current_record()->client_info);
+    return value && value->is_object() ? value->get_object() : json::object();
 }
 
 void session::log(log_level level, std::string const& logger, json::value const& data) const

@@ -15,11 +15,11 @@ namespace {
 
 // In seconds: how long a refused newcomer waits before trying again.
 constexpr std::string_view retry_soon = "1";
+constexpr std::string_view content_type = "Content-Type";
 
-bool is_json(std::optional<std::string_view> content_type) noexcept
+bool is_json(std::optional<std::string_view> type) noexcept
 {
-    return content_type
-        && http::equals_ignoring_case(http::trimmed(content_type->substr(0, content_type->find(';'))), json_type);
+    return type && http::equals_ignoring_case(http::trimmed(type->substr(0, type->find(';'))), json_type);
 }
 
 std::string refuse_key(std::string_view id)
@@ -105,6 +105,17 @@ void refuse_begin(http::exchange& exchange, std::error_code why)
         {{"Retry-After", retry_soon}});
 }
 
+bool check_single_headers(http::exchange& exchange)
+{
+    for (auto const name :
+         {protocol::header::session, protocol::header::last_event_id, protocol::header::version, content_type})
+        if (exchange.request().header_count(name) > 1) {
+            refuse(exchange, 400, {code::server_error, "Bad Request: " + std::string(name) + " must be sent once", {}});
+            return false;
+        }
+    return true;
+}
+
 bool check_version(http::exchange& exchange)
 {
     auto const version = exchange.request().header(protocol::header::version);
@@ -128,7 +139,7 @@ std::shared_ptr<posted> read_post(http::exchange& exchange, std::size_t batch_ma
         refuse(exchange, status, error);
         return nullptr;
     };
-    if (!is_json(request.header("Content-Type")))
+    if (!is_json(request.header(content_type)))
         return refused(415, {code::server_error, "Unsupported Media Type: Content-Type must be application/json", {}});
     auto body = std::make_shared<posted>();
     auto value = protocol::parse_json(request.body(), &body->arena);

@@ -38,6 +38,8 @@ void refuse(
 void refuse_unknown_session(http::exchange& exchange);
 /// Why something could not be begun, as HTTP says it.
 void refuse_begin(http::exchange& exchange, std::error_code why);
+/// False: a header that says one thing came twice. Which of them is meant is not for us to guess.
+[[nodiscard]] bool check_single_headers(http::exchange& exchange);
 /// False: the version field names a revision that is not spoken here.
 [[nodiscard]] bool check_version(http::exchange& exchange);
 

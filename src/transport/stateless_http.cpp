@@ -94,6 +94,8 @@ void stateless_http::handle(exchange_ptr exchange)
         return refuse(
             *exchange, 405, {code::server_error, "Method not allowed: without sessions there is nothing but POST.", {}},
             {{"Allow", stateless_methods}});
+    if (!check_single_headers(*exchange))
+        return;
     auto const form = form_for(request, settings_.answer);
     if (!form)
         return refuse(

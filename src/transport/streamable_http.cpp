@@ -98,6 +98,8 @@ streamable_http::streamable_http(runtime::node& node, runtime::service& service,
 
 void streamable_http::handle(exchange_ptr exchange)
 {
+    if (!check_single_headers(*exchange))
+        return;
     switch (exchange->request().method()) {
     case http::method::post: return post(std::move(exchange));
     case http::method::get: return get(std::move(exchange));
@@ -112,7 +114,9 @@ void streamable_http::with_session(exchange_ptr exchange, F then)
 {
     auto const id = exchange->request().header(protocol::header::session);
     if (!id)
-        return refuse(*exchange, 400, {code::server_error, "Bad Request: Mcp-Session-Id header is required", {}});
+        return refuse(
+            *exchange, 400,
+            {code::server_error, "Bad Request: Mcp-Session-Id header is required; initialize first", {}});
     auto& loop = exchange->loop();
     node_.use(
         anonymous, *id, loop,

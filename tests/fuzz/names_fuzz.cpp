@@ -41,12 +41,11 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     match("notes://{id}/part/{+rest}", second);
 
     if (auto const at = detail::parse_cursor("tools", first)) {
-        auto const again = detail::parse_cursor("tools", detail::to_cursor("tools", *at));
-        require(again && again->index == at->index && again->after == at->after);
+        require(detail::to_cursor("tools", *at) == first);
     }
     detail::place const made{size, std::string(first)};
     auto const read = detail::parse_cursor("tools", detail::to_cursor("tools", made));
-    require(first.size() > 8000 || (read && read->index == made.index && read->after == made.after));
+    require(first.size() > 7900 || (read && read->index == made.index && read->after == made.after));
     require(!detail::parse_cursor("prompts", detail::to_cursor("tools", made)));
 
     if (auto const trace = protocol::trace_context_of(nullptr, first, second))

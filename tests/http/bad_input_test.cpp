@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 namespace belay::test {
 
 class BadInput : public Server {
@@ -172,7 +174,10 @@ TEST_F(BadInput, UnknownMethodsAndTools)
     }
     auto const without_params = post(session_, rpc("3", "tools/call"));
     EXPECT_EQ(without_params.error_code(), -32602);
-    EXPECT_EQ(post(session_, rpc("1", "tools/list", R"({"cursor":"zzz"})")).error_code(), -32602);
+    // "tools 1 echo", made up
+    for (auto const* cursor : {"zzz", "746f6f6c732031206563686f"})
+        EXPECT_EQ(
+            post(session_, rpc("1", "tools/list", fmt::format(R"({{"cursor":"{}"}})", cursor))).error_code(), -32602);
     for (auto const* params : {"{}", R"({"level":"loud"})", R"({"level":3})"})
         EXPECT_EQ(post(session_, rpc("1", "logging/setLevel", params)).error_code(), -32602) << params;
     EXPECT_EQ(appended(), 1) << "a refused call left something in the store"; // the bystander's first message
@@ -223,6 +228,115 @@ TEST_F(BadInput, AcceptAndContentType)
         with({{"Accept", "text/event-stream;q=0.5, application/json"}, {"Content-Type", "application/json"}}).status,
         200u);
     EXPECT_EQ(ask("GET", "/mcp", headers_of(session_, {{"Accept", "application/json"}})).status, 406u);
+}
+
+TEST_F(BadInput, AcceptInSeveralLinesIsOneList)
+{
+    begin();
+    auto const lines = [&](std::vector<std::string> const& accepted) {
+        header_list headers{{"Content-Type", "application/json"}};
+        for (auto const& each : accepted)
+            headers.emplace_back("Accept", each);
+        return headers_of(session_, std::move(headers));
+    };
+    auto const status = [&](std::vector<std::string> const& accepted) {
+        return connect().ask("POST", "/mcp", lines(accepted), rpc("1", "ping")).status;
+    };
+    EXPECT_EQ(status({"application/json", "text/event-stream"}), 200u);
+    EXPECT_EQ(status({"text/html", "text/event-stream;q=0.9", "", "application/json"}), 200u);
+    EXPECT_EQ(status({"application/json", "text/html"}), 406u);
+    EXPECT_EQ(ask("GET", "/mcp", headers_of(session_, {{"Accept", "a/b"}, {"Accept", "c/d"}})).status, 406u);
+}
+
+TEST_F(BadInput, HeadersThatSayOneThingComeOnce)
+{
+    begin();
+    auto const other = open_session();
+    auto const with = [&](std::string_view method, header_list more) {
+        header_list headers{{"Accept", "application/json, text/event-stream"}, {"Content-Type", "application/json"}};
+        headers.insert(headers.end(), more.begin(), more.end());
+        return ask(method, "/mcp", headers_of(session_, std::move(headers)), method == "POST" ? rpc("1", "ping") : "");
+    };
+    for (auto const* method : {"POST", "GET", "DELETE"}) {
+        for (header_list const& more :
+             {header_list{{"Mcp-Session-Id", other.id}}, header_list{{"mcp-session-id", session_.id}},
+              header_list{{"Last-Event-ID", "a.1"}, {"Last-Event-ID", "a.2"}},
+              header_list{{"Mcp-Protocol-Version", "2025-06-18"}}, header_list{{"Content-Type", "text/plain"}}}) {
+            auto const answer = with(method, more);
+            EXPECT_EQ(answer.status, 400u) << method << ' ' << more.back().first;
+            EXPECT_EQ(answer.error_code(), -32000);
+            auto const text = at(answer.json(), "error/message");
+            EXPECT_TRUE(text.is_string() && std::string_view(text.get_string()).ends_with("must be sent once")) << text;
+        }
+    }
+    EXPECT_TRUE(is_alive(session_));
+    EXPECT_TRUE(is_alive(other));
+}
+
+TEST_F(BadInput, AnythingBeforeInitialize)
+{
+    begin();
+    header_list const headers{{"Accept", "application/json, text/event-stream"}, {"Content-Type", "application/json"}};
+    for (auto const* method : {"GET", "DELETE", "POST"}) {
+        auto const answer = ask(method, "/mcp", headers, std::string_view(method) == "POST" ? rpc("1", "ping") : "");
+        EXPECT_EQ(answer.status, 400u) << method;
+        EXPECT_EQ(
+            at(answer.json(), "error/message"), "Bad Request: Mcp-Session-Id header is required; initialize first");
+    }
+}
+
+TEST_F(BadInput, ProgressTokens)
+{
+    begin();
+    std::string const arguments = utility_arguments("p", 1, 1000);
+    auto const call = [&](std::string const& token) {
+        return tool_call("5", "utility-notifications", arguments, R"({"progressToken":)" + token + "}");
+    };
+    for (std::string const& token :
+         {'"' + std::string(257, 't') + '"', std::string("true"), std::string("[1]"), std::string("{}")}) {
+        auto const answer = post(session_, call(token));
+        EXPECT_EQ(answer.status, 200u);
+        EXPECT_EQ(answer.error_code(), -32602) << token;
+        EXPECT_EQ(at(answer.json(), "id"), 5);
+        EXPECT_EQ(
+            at(answer.json(), "error/message"),
+            "_meta.progressToken must be a number or a string of at most 256 bytes");
+    }
+    for (std::string const& token :
+         {'"' + std::string(256, 't') + '"', std::string("7"), std::string("-0.5"), std::string("\"\"")}) {
+        auto stream = open_post(session_, call(token));
+        auto const all = read_to_end(stream);
+        auto const expected = message_of({"message", "", {}, token});
+        EXPECT_TRUE(std::ranges::any_of(all.events, [&](http::sse_event const& event) {
+            return at(message_of(event), "params/progressToken") == expected;
+        })) << token;
+    }
+    auto stream = open_post(session_, call("null")); // as good as none
+    for (auto const& event : read_to_end(stream).events)
+        EXPECT_NE(at(message_of(event), "method"), "notifications/progress");
+}
+
+TEST_F(BadInput, NumbersThatWouldChange)
+{
+    begin();
+    auto const add = [](std::string_view a) {
+        return rpc("1", "tools/call", fmt::format(R"({{"name":"add","arguments":{{"a":{},"b":0}}}})", a));
+    };
+    for (auto const* number : {"1e309", "-1e309", "1e-400", "18446744073709551617", "1e99999999999"})
+        expect_refused(add(number), 400, -32700);
+    // The others come through as they are. The texts are the shortest of their doubles.
+    for (auto const* number :
+         {"0.1", "1.7976931348623157e+308", "5e-324", "2.2250738585072014e-308", "-7.416857943268957e-82",
+          "9007199254740993e-3", "1.0868214105543937e-217", "123456789012345680000"}) {
+        auto const answer = post(session_, add(number));
+        double const expected = std::strtod(number, nullptr);
+        auto const text = at(answer.json(), "result/content/0/text");
+        ASSERT_TRUE(text.is_string()) << answer.body;
+        auto const shown = std::string(text.get_string());
+        auto const is = shown.rfind(" is ");
+        ASSERT_NE(is, std::string::npos) << shown;
+        EXPECT_EQ(std::strtod(shown.c_str() + is + 4, nullptr), expected) << shown;
+    }
 }
 
 TEST_F(BadInput, VersionHeader)
@@ -348,7 +462,7 @@ TEST_F(BadInput, OversizeHeads)
 TEST_F(BadInput, OversizeIds)
 {
     begin();
-    expect_refused(rpc(fmt::format("\"{}\"", std::string(10'000, 'i')), "ping"), 400, -32700);
+    expect_refused(rpc(fmt::format("\"{}\"", std::string(10'000, 'i')), "ping"), 400, -32600);
     expect_refused(rpc("123456789012345678901234567890", "ping"), 400, -32700);
     // Ids that fit keep value and type, through a stream too.
     for (auto const* id :

@@ -28,6 +28,7 @@ CASES = [
     ("a door that is not linked", "src/runtime/node.cpp", '#include "protocol/message.hpp"', "does not say protocol"),
     ("Asio behind a wall", "src/engine/follower.cpp", "#include <boost/asio/post.hpp>", "must not know boost/asio"),
     ("Asio", "src/http/server.cpp", "#include <boost/asio/post.hpp>", None),
+    ("a parser that rounds", "src/runtime/node.cpp", "#include <boost/json/parse.hpp>", "must not know boost/json/parse"),
     ("the loop with Asio", "src/runtime/node.cpp", '#include "base/io_loop.hpp"', "the loop with Asio"),
     ("a short path", "src/engine/follower.cpp", '#include "follower.hpp"', "from the src/ root"),
     ("a public header", "src/engine/follower.cpp", "#include <belay/error.hpp>", None),

@@ -1,7 +1,6 @@
 // The tools that the official conformance suite calls.
 #include "app/reference/parts.hpp"
-
-#include <boost/json/parse.hpp>
+#include "json/parse.hpp"
 
 namespace belay::app::reference {
 
@@ -87,7 +86,7 @@ BOOST_DESCRIBE_STRUCT(elicitation_args, (), (message))
 
 task<std::string> ask_form(call& call, std::string text, char const* form)
 {
-    json::object schema = json::parse(form).as_object();
+    json::object schema = json_text::parse(form)->as_object();
     answer<json::object> const given = co_await call.ask("form", std::move(text), std::move(schema));
     co_return "User response: " + answer_text(given);
 }
@@ -185,7 +184,7 @@ void add_plain(server& server)
     server.tool("test_error_handling", error_handling).describe("Always fails").read_only();
     server.tool("json_schema_2020_12_tool", [](json::object) { return std::string("The arguments fit the schema."); })
         .describe("Has a schema that uses much of JSON Schema 2020-12")
-        .input_schema(json::parse(schema_2020_12).as_object())
+        .input_schema(json_text::parse(schema_2020_12)->as_object())
         .read_only();
 }
 

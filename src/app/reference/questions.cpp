@@ -1,8 +1,8 @@
 // Tools that ask the client: its model, its user, its roots.
 #include "app/reference/parts.hpp"
+#include "json/parse.hpp"
 #include "json/serialize.hpp"
 
-#include <boost/json/parse.hpp>
 #include <fmt/format.h>
 
 #include <atomic>
@@ -66,7 +66,7 @@ constexpr auto form = R"({
 
 task<std::string> elicit_inputs(call& call)
 {
-    json::object schema = json::parse(form).as_object();
+    json::object schema = json_text::parse(form)->as_object();
     answer<json::object> const given
         = co_await call.ask("inputs", "Please fill in this form", std::move(schema), answer_limit);
     co_return answer_text(given);

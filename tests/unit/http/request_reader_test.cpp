@@ -159,6 +159,26 @@ TEST(RequestReader, FindsHeadersInAnyCaseAndWithoutBlanks)
     EXPECT_EQ(reader.header("none"), std::nullopt);
 }
 
+TEST(RequestReader, JoinsTheLinesOfAList)
+{
+    request_reader reader({});
+    reader.feed(
+        "GET / HTTP/1.1\r\nHost: a\r\nAccept: a/b\r\nIf-None-Match: \"1\"\r\naccept:c/d;q=0.5 \r\nAccept-Encoding: "
+        "gzip\r\n"
+        "ACCEPT:\r\nif-none-match: W/\"2\", \"3\"\r\ntracestate: a=1\r\nTraceState: b=2\r\nAccept: e/f\r\n\r\n");
+    ASSERT_EQ(reader.where(), state::complete);
+    EXPECT_EQ(reader.header("Accept"), "a/b, c/d;q=0.5, , e/f");
+    EXPECT_EQ(reader.header_count("Accept"), 4u);
+    EXPECT_EQ(reader.header("If-None-Match"), "\"1\", W/\"2\", \"3\"");
+    EXPECT_EQ(reader.header("Accept-Encoding"), "gzip");
+    EXPECT_EQ(reader.header("tracestate"), "a=1, b=2");
+    EXPECT_EQ(reader.header("Host"), "a");
+    EXPECT_EQ(reader.path(), "/");
+    reader.reset();
+    reader.feed("GET / HTTP/1.1\r\nHost: a\r\nAccept: x/y\r\n\r\n");
+    EXPECT_EQ(reader.header("Accept"), "x/y");
+}
+
 TEST(RequestReader, KnowsTheMethods)
 {
     auto const method_of = [](std::string const& text) {

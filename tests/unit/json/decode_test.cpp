@@ -209,9 +209,26 @@ TEST(Decode, GivesAbsentMembersTheirDefaults)
     EXPECT_EQ(out->duration, 10);
 }
 
-TEST(Decode, DoesNotTakeNullForADefaultThatIsNotOptional)
+struct free_args {
+    json::value any = "default";
+    json::object extra = {{"a", 1}};
+    static constexpr belay::field docs[] = {belay::field("any").defaulted(), belay::field("extra").defaulted()};
+};
+BOOST_DESCRIBE_STRUCT(free_args, (), (any, extra))
+
+TEST(Decode, TakesNullForWhatMayBeLeftOutAsAbsent)
 {
-    EXPECT_EQ(error_of<play_args>(R"({"steps":null})"), "/steps: expected integer");
+    EXPECT_EQ(
+        *read<play_args>(
+            R"({"duration":null,"volume":null,"steps":null,"speed":null,"loop":null,"title":null,"loudness":null,)"
+            R"("marks":null,"seed":null,"tries":null})"),
+        play_args{});
+    EXPECT_EQ(error_of<deploy_args>(R"({"service":null,"version":"1"})"), "/service: expected string");
+    // A member that takes any value takes null as one of them.
+    auto const out = read<free_args>(R"({"any":null,"extra":null})");
+    ASSERT_TRUE(out);
+    EXPECT_TRUE(out->any.is_null());
+    EXPECT_EQ(out->extra, (json::object{{"a", 1}}));
 }
 
 TEST(Decode, TakesNullForAnOptionalWithADefaultAsAbsent)

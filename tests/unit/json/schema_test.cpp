@@ -44,9 +44,9 @@ private:
     BOOST_DESCRIBE_CLASS(guarded, (), (open), (), (shut_))
 };
 
-TEST(Schema, OfAnEmptyStructIsAnObjectWithoutProperties)
+TEST(Schema, OfAnEmptyStructIsClosed)
 {
-    EXPECT_EQ(schema_text<nothing>(), R"({"type":"object","properties":{}})");
+    EXPECT_EQ(schema_text<nothing>(), R"({"type":"object","properties":{},"additionalProperties":false})");
 }
 
 TEST(Schema, ShowsTypesNotesAndWhatIsRequiredInTheOrderOfDeclaration)

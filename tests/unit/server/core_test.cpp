@@ -591,6 +591,40 @@ TEST_F(Dispatch, ChecksArgumentsAgainstTheAuthorsSchema)
     EXPECT_EQ(runs, 1);
 }
 
+TEST_F(Dispatch, LeavesOutNullsThatASchemaNeitherTakesNorRequires)
+{
+    json::object got;
+    server_
+        .tool(
+            "raw",
+            [&got](json::object in) {
+                got = std::move(in);
+                return std::string("ran");
+            })
+        .input_schema(parsed(R"({"type":"object","required":["a"],"additionalProperties":false,"properties":
+        {"a":{"type":"integer"},"b":{"type":"string"},"c":{"type":["string","null"]},"d/e":{"type":"object"}}})"));
+    EXPECT_EQ(text_of(answer(call("raw", R"({"a":1,"b":null,"c":null,"d/e":null})"))), "ran");
+    EXPECT_EQ(got, parsed(R"({"a":1,"c":null})"));
+    EXPECT_EQ(text_of(answer(call("raw", R"({"a":1,"b":"x","c":null})"))), "ran");
+    EXPECT_EQ(got, parsed(R"({"a":1,"b":"x","c":null})"));
+    for (auto const& [arguments, says] : {
+             std::pair{R"({"a":null,"b":null})", "/a: expected integer"},
+             {R"({"a":1,"b":null,"x":null})", "/x: unknown member"},
+             {R"({"a":1,"b":null,"d/e":5})", "/d~1e: expected object"},
+         })
+        EXPECT_EQ(text_of(answer(call("raw", arguments))), std::string("Invalid arguments for tool raw: ") + says);
+}
+
+TEST_F(Dispatch, AToolWithoutArgumentsIgnoresWhatItIsSent)
+{
+    server_.tool("bare", [] { return std::string("ran"); });
+    EXPECT_EQ(text_of(answer(call("bare", R"({"dummy":1})"))), "ran");
+    auto const list = answer(handle(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"));
+    EXPECT_EQ(
+        list.at("result").at("tools").at(0).at("inputSchema"),
+        parsed(R"({"type":"object","properties":{},"additionalProperties":false})"));
+}
+
 TEST_F(Dispatch, ChecksAbsentArgumentsToo)
 {
     server_.tool("raw", [](json::object) { return std::string("ran"); })

@@ -35,6 +35,22 @@ TEST(Pages, ACursorOfAnotherListIsNone)
     EXPECT_FALSE(parse_cursor("prompts", text));
 }
 
+TEST(Pages, AChangedCursorIsNone)
+{
+    auto const good = to_cursor("tools", {1, "echo"});
+    EXPECT_FALSE(parse_cursor("tools", good + "00"));
+    EXPECT_FALSE(parse_cursor("tools", good + "6f"));
+    EXPECT_FALSE(parse_cursor("tools", good.substr(0, good.size() - 2)));
+    EXPECT_FALSE(parse_cursor("tools", good + good));
+    for (std::size_t i = 0; i < good.size(); ++i) {
+        auto changed = good;
+        changed[i] = changed[i] == '0' ? '1' : '0';
+        EXPECT_FALSE(parse_cursor("tools", changed)) << i;
+    }
+    // "tools 1 echo", made up
+    EXPECT_FALSE(parse_cursor("tools", "746f6f6c732031206563686f"));
+}
+
 TEST(Pages, OtherTextsAreNone)
 {
     auto const good = to_cursor("tools", {1, "a"});
