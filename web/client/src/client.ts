@@ -66,7 +66,7 @@ export class BelayClient {
     this.#state = this.#loadState(
       options.persistence === 'browser' ? new Shelf(areas.shared, `${prefix}${this.#tabId()}.`) : this.#tab,
     );
-    this.#backoff = new Backoff(options.retryDelay ?? 500, options.maxRetryDelay ?? 30_000);
+    this.#backoff = new Backoff(options.retryDelay ?? 100, options.maxRetryDelay ?? 30_000);
     // The second name is the one that older pages used.
     const lastUrl = this.#shared.text('server_url') ?? this.#shared.text('last_server_url');
     this.#serverUrl = options.serverUrl === undefined ? lastUrl : absolute(options.serverUrl);

@@ -17,7 +17,7 @@ import {
   type Transport,
   type TransportSendOptions,
 } from '@modelcontextprotocol/client';
-import { Alarm } from './backoff.js';
+import { Alarm, told } from './backoff.js';
 import type { TrackedCall } from './call.js';
 import { Position } from './position.js';
 import type { StoredSession } from './state.js';
@@ -375,7 +375,7 @@ export class ResumableTransport implements Transport {
       if (!answer || (answer.status >= 500 && answer.status !== 503)) {
         await this.#streams.pause(waiting, this.options.backoff.delay(attempt++), true);
       } else if (answer.status === 429 || answer.status === 503) {
-        await this.#streams.pause(waiting, answer.retryAfter ?? this.options.backoff.delay(attempt++), !this.#isReady);
+        await this.#streams.pause(waiting, told(answer.retryAfter) ?? this.options.backoff.delay(attempt++), !this.#isReady);
       } else {
         this.#streams.well(waiting);
         if (answer.status === 404 && this.#inner.sessionId) this.host.gone();
@@ -443,6 +443,7 @@ export class ResumableTransport implements Transport {
     if (event) event.isTaken = true;
     if (this.#isClosed) return;
     const stream = event?.stream ?? this.#streamOf(message);
+    if (event) event.connection.wasOfUse = true;
     const isReplayed = event?.connection.isReplaying ?? false;
     this.host.wire({
       at: Date.now(),

@@ -187,7 +187,7 @@ export interface BelayClientOptions {
   /** Ended calls kept. Default: 50. */
   maxEndedCalls?: number;
 
-  /** The wait before the first retry, and the longest, in milliseconds. Default: 500 and 30,000. */
+  /** The wait before the first retry, and the longest, in milliseconds. Default: 100 and 30,000. */
   retryDelay?: number;
   maxRetryDelay?: number;
   /** A stream on which nothing, not even a keep-alive, arrived for that long is opened anew. Default: 60,000; 0: never. */
