@@ -10,7 +10,8 @@ import { hasToken, withoutSurprise } from './auth.js';
 import { Backoff } from './backoff.js';
 import { guarded, type TrackedCall } from './call.js';
 import { Ownership } from './ownership.js';
-import { SessionState, type StoredSession } from './state.js';
+import { matching, oneOf } from './shapes.js';
+import { SessionState, webUrl, type StoredSession } from './state.js';
 import { browserStorage, Shelf } from './storage.js';
 import { RefusedError, ResumableTransport } from './transport.js';
 import {
@@ -27,6 +28,9 @@ import {
 const NEVER = 2 ** 31 - 1;
 const NO_SESSION = 'There is no session to go on with: the server keeps none, or it was left for another server.';
 const SESSION_GONE = 'The server no longer knows the session: it has expired, or the server was restarted.';
+
+/** Part of the names of keys. */
+const tabId = matching(/^[\w-]{1,64}$/);
 
 export class BelayClient {
   /** The official client, one for life: lists, resources, prompts, completion, notifications. */
@@ -68,7 +72,7 @@ export class BelayClient {
     );
     this.#backoff = new Backoff(options.retryDelay ?? 100, options.maxRetryDelay ?? 30_000);
     // The second name is the one that older pages used.
-    const lastUrl = this.#shared.text('server_url') ?? this.#shared.text('last_server_url');
+    const lastUrl = this.#shared.text('server_url', webUrl) ?? this.#shared.text('last_server_url', webUrl);
     this.#serverUrl = options.serverUrl === undefined ? lastUrl : absolute(options.serverUrl);
     this.#status = { state: 'disconnected', wasReconnected: false, recovered: 0 };
     this.client = this.#makeClient();
@@ -106,7 +110,7 @@ export class BelayClient {
 
   /** Goes on with the stored session, or begins one. Does nothing after an explicit `disconnect`, reloads included. */
   async start(): Promise<void> {
-    if (this.#tab.text('disconnected')) return;
+    if (this.#tab.text('disconnected', oneOf('1'))) return;
     if (!(await this.reconnect()) && this.#status.state === 'disconnected' && !this.#status.reason) await this.connect();
   }
 
@@ -295,7 +299,14 @@ export class BelayClient {
     const transport = this.#makeTransport(session);
     this.#transport = transport;
     const isBack = new Promise<boolean>(resolve => (this.#onback = resolve));
-    await this.client.connect(transport, { timeout: NEVER });
+    try {
+      await this.client.connect(transport, { timeout: NEVER });
+    } catch {
+      // The official client cannot make use of what the server once said of itself.
+      if (wish !== this.#wish || this.#transport !== transport) return false;
+      this.#gone();
+      return isBack;
+    }
     for (const call of this.#state.calls) if (call.isRunning) transport.resume(call);
     return isBack;
   }
@@ -484,7 +495,8 @@ export class BelayClient {
   #loadState(shelf: Shelf): SessionState {
     const { maxStoredResult = 1024 * 1024, maxLogLines = 10_000, maxStoredLogLines = 1000 } = this.#options;
     const limits = { resultBytes: maxStoredResult, logLines: maxLogLines, storedLogLines: maxStoredLogLines };
-    const state = new SessionState(shelf, limits, this.#options.maxEndedCalls ?? 50);
+    const { maxEndedCalls = 50, maxStored = 4 * 1024 * 1024 } = this.#options;
+    const state = new SessionState(shelf, limits, maxEndedCalls, maxStored);
     for (const call of state.calls) call.oncancel = this.#cancel;
     return state;
   }
@@ -508,13 +520,13 @@ export class BelayClient {
 
   /** In browser mode: the part of the shared storage that this tab uses. A new tab takes the one that was used last. */
   #tabId(): string {
-    const known = this.#tab.text('tab_id') ?? this.#shared.text('last_tab_id');
+    const known = this.#tab.text('tab_id', tabId) ?? this.#shared.text('last_tab_id', tabId);
     const id = known ?? uniqueText();
     this.#tab.put('tab_id', id);
     return id;
   }
   #rememberTab(): void {
-    const id = this.#tab.text('tab_id');
+    const id = this.#tab.text('tab_id', tabId);
     if (this.#options.persistence === 'browser' && id) this.#shared.put('last_tab_id', id);
   }
 

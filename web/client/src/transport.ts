@@ -280,7 +280,7 @@ export class ResumableTransport implements Transport {
       call,
       origin: origin?.id,
       wantsProgress: origin?.wantsProgress ?? false,
-      isRepeatable: call ? this.#canRepeatCalls : REPEATABLE.test(message.method),
+      isRepeatable: call ? this.#canRepeatCalls && call.hasArguments : REPEATABLE.test(message.method),
       position: () => position,
       save: () => call?.save(),
       alarm: new Alarm(),
@@ -349,8 +349,12 @@ export class ResumableTransport implements Transport {
       if (this.#isClosed) return;
       const next = await this.#streams.attend(stream, connection, answer);
       if (next === 'over') return;
+      if (next === 'again') continue;
       // The server has no such stream. Whether it knows the session is still to be seen.
-      if (next !== 'again') return this.#ping();
+      if (next === 'none' || next.status !== 400 || connection.cursor === undefined) return this.#ping();
+      // It does not know the position. There may be no other way to hear of what comes than from the beginning.
+      stream.position().forget();
+      stream.save();
     }
   }
 
@@ -358,8 +362,9 @@ export class ResumableTransport implements Transport {
     try {
       await this.#deliver({ jsonrpc: '2.0', id: this.nextId(), method: 'ping' });
       this.#streams.well(this.#standaloneStream!);
-    } catch {
-      // told already
+    } catch (error) {
+      // 404 and 401 are told already. A session in which nothing is taken is none, if not even a ping is.
+      if (error instanceof RefusedError && ![401, 404].includes(error.status)) this.host.gone();
     }
   }
 

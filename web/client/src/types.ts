@@ -73,6 +73,12 @@ export interface LogLine {
  */
 export type CallState = 'running' | 'done' | 'failed' | 'cancelled' | 'lost';
 
+/**
+ * What a reload would find of a call. `whole`: all of it. `partly`: how it stands, without what there is no room for in
+ * the storage: arguments, log or result. `not`: nothing, because there is no room, or because newer calls needed it.
+ */
+export type CallKept = 'whole' | 'partly' | 'not';
+
 /** Why there is no result. */
 export class CallError extends Error {
   override readonly name = 'CallError';
@@ -93,6 +99,8 @@ export interface Call {
   readonly id: string;
   readonly tool: string;
   readonly arguments: Readonly<Record<string, unknown>>;
+  /** False: the page was reloaded, and `arguments` were too large to keep. */
+  readonly hasArguments: boolean;
   readonly startedAt: number;
   readonly endedAt?: number;
   /** An earlier page load began it. */
@@ -111,6 +119,7 @@ export interface Call {
   readonly error?: CallError;
   /** `value`, or rejects with `error`. Never settles while the call runs, across as many reconnects as it takes. */
   readonly result: Promise<CallToolResult>;
+  readonly kept: CallKept;
   /** Counts changes. */
   readonly version: number;
   /** Asks the server to stop it. The call ends when the server says so. */
@@ -179,7 +188,12 @@ export interface BelayClientOptions {
   storagePrefix?: string;
   /** Default: `sessionStorage` and `localStorage`, or memory where there are none. */
   storage?: { tab: StorageArea; shared: StorageArea };
-  /** Results of more bytes are not kept across a reload. Default: 1 MiB. */
+  /**
+   * How much of the storage calls may take, in characters; the oldest that have ended make room for newer ones. Default:
+   * 4 Mi, of the 5 Mi that browsers give a page for everything.
+   */
+  maxStored?: number;
+  /** Results of more characters are not kept across a reload. Default: 1 Mi. */
   maxStoredResult?: number;
   /** Log lines kept per call; the oldest go first. Default: 10,000 in memory, 1,000 across a reload. */
   maxLogLines?: number;

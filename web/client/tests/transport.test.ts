@@ -178,6 +178,16 @@ for (const [what, value] of [
       expect(all.length).toBe(2);
     });
 
+test('a position that the server does not know does not keep the page from listening', async () => {
+  const cursors: (string | null)[] = [];
+  await open(({ method, headers }) => {
+    if (method !== 'GET') return new Response(null, { status: 202 });
+    cursors.push(new Headers(headers).get('last-event-id'));
+    return cursors.length === 1 ? new Response('', { status: 400 }) : new Stream().answer;
+  }, new Position({ cursor: 'of another time', handled: ['x'] }));
+  await vi.waitFor(() => expect(cursors).toEqual(['of another time', null]), patient);
+});
+
 test('an event without a message is noted beside one of another stream', async () => {
   const standalone = new Stream();
   const request = new Stream();

@@ -1,4 +1,5 @@
 import type { Status } from 'belay-client';
+import { object, optional, text } from 'belay-client/shapes';
 import { useMcpClient } from 'belay-react';
 import { useEffect, useState } from 'react';
 import { useConnection } from './connection';
@@ -74,6 +75,8 @@ export function Header({ timeline }: { timeline: Timeline }) {
   );
 }
 
+const serverShape = object({ name: text, version: optional(text) });
+
 /** Known from the last page load until the server says it again. */
 function useServerName(): { name: string; version?: string } {
   const { client } = useMcpClient();
@@ -86,7 +89,7 @@ function useServerName(): { name: string; version?: string } {
   useEffect(() => {
     if (name) document.title = `${name} · Belay console`;
   }, [name]);
-  return name ? { name, version } : (load<{ name: string; version?: string }>('server') ?? { name: 'Belay console' });
+  return name ? { name, version } : (load('server', serverShape) ?? { name: 'Belay console' });
 }
 
 function StatusPill({ status }: { status: Status }) {
@@ -104,10 +107,12 @@ function StatusPill({ status }: { status: Status }) {
 
 /** Milliseconds since the last reconnect's news, at least as exact as the texts below need. */
 function usePassed(status: Status): number {
-  const [since, setSince] = useState(() => Date.now());
-  useEffect(() => setSince(Date.now()), [status.state, status.recovered, status.reason]);
-  const now = useNow(500, status.state === 'connected' && Date.now() - since < RECOVERED_FOR + 1000);
-  return Math.max(0, now - since);
+  const news = `${status.state} ${status.recovered} ${status.reason}`;
+  const [last, setLast] = useState(() => ({ news, at: Date.now() }));
+  // While it renders: the text of a moment that is over is not shown first.
+  if (last.news !== news) setLast({ news, at: Date.now() });
+  const now = useNow(500, status.state === 'connected' && Date.now() - last.at < RECOVERED_FOR + 1000);
+  return Math.max(0, now - last.at);
 }
 
 type Tone = 'good' | 'busy' | 'bad' | 'off' | 'news';

@@ -1,7 +1,10 @@
 // The resources this page listens to. The server keeps them with the session; the page keeps them across sessions.
+import { listOf, text } from 'belay-client/shapes';
 import { useMcpClient } from 'belay-react';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { load, save } from './storage';
+
+const urisShape = listOf(text);
 
 /** A server may ask a person before it says yes. */
 const timeout = 15 * 60_000;
@@ -18,9 +21,9 @@ export interface Subscriptions {
 
 export function useSubscriptions(): Subscriptions {
   const { client, status } = useMcpClient();
-  const [uris, setUris] = useState<ReadonlySet<string>>(() => new Set(load<string[]>('subscriptions')));
+  const [uris, setUris] = useState<ReadonlySet<string>>(() => new Set(load('subscriptions', urisShape)));
   const [pending, setPending] = useState<ReadonlySet<string>>(new Set());
-  const [updated, setUpdated] = useState<ReadonlySet<string>>(() => new Set(load<string[]>('updated')));
+  const [updated, setUpdated] = useState<ReadonlySet<string>>(() => new Set(load('updated', urisShape)));
   useEffect(() => save('subscriptions', [...uris]), [uris]);
   useEffect(() => save('updated', [...updated]), [updated]);
 
