@@ -19,6 +19,7 @@ import {
   type BelayClientOptions,
   type Call,
   type CallOptions,
+  type PendingRequest,
   type QuestionContext,
   type Status,
   type WireEvent,
@@ -27,6 +28,7 @@ import {
 /** Longer than any page lives: the waits that end are those of the transport. */
 const NEVER = 2 ** 31 - 1;
 const NO_SESSION = 'There is no session to go on with: the server keeps none, or it was left for another server.';
+const LEFT = 'The session was disconnected.';
 const SESSION_GONE = 'The server no longer knows the session: it has expired, or the server was restarted.';
 
 /** Part of the names of keys. */
@@ -165,12 +167,12 @@ export class BelayClient {
   async disconnect({ clearSession = true }: { clearSession?: boolean } = {}): Promise<void> {
     if (clearSession) {
       this.#tab.put('disconnected', '1');
-      for (const call of this.#state.calls) call.fail(new CallError('lost', 'The session was disconnected.'));
+      for (const call of this.#state.calls) call.fail(new CallError('lost', LEFT));
       const transport = this.#transport;
       // Somebody who leaves does not wait for a server that is not there.
       if (transport && this.#status.state === 'connected')
         await Promise.race([transport.terminate().catch(() => {}), new Promise(resolve => setTimeout(resolve, 2000))]);
-      this.#state.clear();
+      this.#state.clear(LEFT);
     }
     await this.close();
   }
@@ -207,6 +209,11 @@ export class BelayClient {
   /** Oldest first; those of earlier page loads are there from the start. */
   calls(): readonly Call[] {
     return this.#state.calls;
+  }
+
+  /** Requests that wait for their answer and are no calls, oldest first: subscriptions that the server asks about. */
+  pending(): readonly PendingRequest[] {
+    return this.#state.requests.all;
   }
 
   /** Removes a call that has ended. */
@@ -283,7 +290,7 @@ export class BelayClient {
     this.#set({ state: 'reconnecting', wasReconnected: false, recovered: 0, message: 'Reconnecting…' });
     if (!(await this.#own(session.id))) {
       // This page began with a copy of another one's storage. The session and its calls are the other one's.
-      this.#state.clear();
+      this.#state.clear(NO_SESSION);
       this.#changed();
       return this.#begin();
     }
@@ -308,6 +315,7 @@ export class BelayClient {
       return isBack;
     }
     for (const call of this.#state.calls) if (call.isRunning) transport.resume(call);
+    for (const request of this.#state.requests.all) transport.resumeRequest(request);
     return isBack;
   }
 
@@ -374,6 +382,7 @@ export class BelayClient {
       },
       {
         adopt: request => this.#adopt(request),
+        track: (id, method, params) => this.#state.requests.add(id, method, params),
         begun: only(begun => this.#begun(begun)),
         saveStandalone: only(() => this.#state.saveStandalone()),
         gone: only(() => this.#gone()),
@@ -429,7 +438,7 @@ export class BelayClient {
 
   #sessionEnded(why: string): void {
     for (const call of this.#state.calls) call.fail(new CallError('lost', why));
-    this.#state.end();
+    this.#state.end(why);
   }
 
   #unauthorized(): void {

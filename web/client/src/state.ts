@@ -2,6 +2,7 @@ import { isSpecType, type InitializeResult } from '@modelcontextprotocol/client'
 import { Budget } from './budget.js';
 import { TrackedCall, type CallLimits } from './call.js';
 import { cursor, handled, Position } from './position.js';
+import { TrackedRequests } from './requests.js';
 import { anything, listOf, matching, object, text, when, type Shape } from './shapes.js';
 import type { Shelf } from './storage.js';
 import type { CallOptions } from './types.js';
@@ -22,12 +23,13 @@ const storedSession = object({
   initialize: (value): value is InitializeResult => anything(value) && isSpecType.InitializeResult(value),
 });
 
-/** The session, its standalone stream, its calls, in memory and in the storage. */
+/** The session, its standalone stream, its calls and other requests, in memory and in the storage. */
 export class SessionState {
   #session: StoredSession | undefined;
   #standalone: Position;
   #calls: readonly TrackedCall[] = [];
   readonly #budget: Budget;
+  readonly requests: TrackedRequests;
 
   constructor(
     readonly shelf: Shelf,
@@ -47,6 +49,7 @@ export class SessionState {
     // The second name is the one that older pages used.
     const position = shelf.text('last_event_id', cursor) ?? shelf.text('get_stream_token', cursor);
     this.#standalone = new Position({ cursor: position, handled: shelf.json('last_event_handled', handled) });
+    this.requests = new TrackedRequests(this.#budget);
     this.#calls = [...new Set(shelf.json('calls', listOf(text)))]
       .map(each => TrackedCall.load(each, this.#budget, this.limits))
       .filter(each => each !== undefined);
@@ -76,15 +79,16 @@ export class SessionState {
   }
 
   /** Forgets the session and keeps its calls. */
-  end(): void {
+  end(why: string): void {
+    this.requests.lose(why);
     this.#session = undefined;
     this.#standalone = new Position();
     for (const key of ['session_id', 'session', 'last_event_id', 'last_event_handled', 'get_stream_token'])
       this.shelf.put(key, undefined);
   }
 
-  clear(): void {
-    this.end();
+  clear(why: string): void {
+    this.end(why);
     for (const call of this.#calls) call.erase();
     this.#calls = [];
     this.shelf.put('calls', undefined);

@@ -136,6 +136,18 @@ export interface CallOptions {
   meta?: Readonly<Record<string, unknown>>;
 }
 
+/** A request other than a call that is not answered yet, and that the next page load goes on with. */
+export interface PendingRequest {
+  /** The JSON-RPC id on the wire. */
+  readonly id: string;
+  readonly method: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  /** An earlier page load made it. */
+  readonly recovered: boolean;
+  /** Settles with the server's answer, or rejects with its error. */
+  readonly answer: Promise<unknown>;
+}
+
 /** What a question of the server comes with. */
 export interface QuestionContext {
   /** The call that asks. Missing if the question belongs to no call of this client. */

@@ -39,6 +39,7 @@ async function open(answer: (init: RequestInit) => Response, position = new Posi
     adopt: () => {
       throw new Error('there is no call');
     },
+    track: () => undefined,
     begun: ignored,
     saveStandalone: ignored,
     gone: ignored,
