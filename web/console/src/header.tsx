@@ -8,8 +8,9 @@ import { Logo, PlugIcon } from './icons';
 import { drop, load, save, useNow } from './storage';
 import type { Timeline } from './timeline';
 
-/** How long the page says that something was recovered, or that the session had expired. */
+/** How long the page says that something was recovered, that it is connected again, or that the session had expired. */
 const RECOVERED_FOR = 8000;
+const RECONNECTED_FOR = 3000;
 const EXPIRED_FOR = 3000;
 
 export function Header({ timeline }: { timeline: Timeline }) {
@@ -126,6 +127,9 @@ function describe(status: Status, passed: number): { text: string; tone: Tone } 
       if (status.recovered > 0 && passed < RECOVERED_FOR) {
         const what = status.recovered === 1 ? 'missed notification' : 'missed notifications';
         return { text: `Recovered ${status.recovered} ${what}`, tone: 'news' };
+      }
+      if (status.wasReconnected && status.recovered === 0 && passed < RECONNECTED_FOR) {
+        return { text: 'Reconnected', tone: 'news' };
       }
       return { text: 'Connected', tone: 'good' };
     case 'connecting':
