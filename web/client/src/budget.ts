@@ -55,10 +55,10 @@ export class Budget {
     this.#sizes.delete(call);
   }
 
-  /** Removes what is stored under names that begin so and that no call has read. */
-  sweep(prefix: string): void {
-    const known = new Set([...this.#sizes.values()].flatMap(keys => [...keys.keys()]));
-    for (const key of this.shelf.keys()) if (key.startsWith(prefix) && !known.has(key)) this.shelf.put(key, undefined);
+  /** Removes what is stored under names that begin so, unless with the name of one of these calls behind it. */
+  sweep(prefix: string, calls: readonly string[]): void {
+    const isOf = (key: string): boolean => calls.some(call => key === prefix + call || key.startsWith(`${prefix}${call}.`));
+    for (const key of this.shelf.keys()) if (key.startsWith(prefix) && !isOf(key)) this.shelf.put(key, undefined);
   }
 
   #write(key: string, value: string | undefined, call: string | undefined, excess: () => number): boolean {

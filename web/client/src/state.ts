@@ -50,10 +50,10 @@ export class SessionState {
     const position = shelf.text('last_event_id', cursor) ?? shelf.text('get_stream_token', cursor);
     this.#standalone = new Position({ cursor: position, handled: shelf.json('last_event_handled', handled) });
     this.requests = new TrackedRequests(this.#budget);
-    this.#calls = [...new Set(shelf.json('calls', listOf(text)))]
-      .map(each => TrackedCall.load(each, this.#budget, this.limits))
-      .filter(each => each !== undefined);
-    this.#budget.sweep('call.');
+    const ids = [...new Set(shelf.json('calls', listOf(text)))];
+    this.#calls = ids.map(each => TrackedCall.load(each, this.#budget, this.limits)).filter(each => each !== undefined);
+    // What another tab is about to write for a call on the list stays.
+    this.#budget.sweep('call.', ids);
   }
 
   get session(): StoredSession | undefined {

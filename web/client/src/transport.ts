@@ -394,7 +394,7 @@ export class ResumableTransport implements Transport {
       if (answer && answer.kind !== 'refused') return this.#streams.well(waiting);
       if (this.#isClosed) break;
       if (!answer || (answer.status >= 500 && answer.status !== 503)) {
-        await this.#streams.pause(waiting, this.options.backoff.delay(attempt++), true);
+        await this.#streams.pause(waiting, told(answer?.retryAfter) ?? this.options.backoff.delay(attempt++), true);
       } else if (answer.status === 429 || answer.status === 503) {
         await this.#streams.pause(waiting, told(answer.retryAfter) ?? this.options.backoff.delay(attempt++), !this.#isReady);
       } else {

@@ -87,10 +87,18 @@ test('room that was given back can be used again', () => {
   }
 });
 
-test('what no call has read is swept away', () => {
+test('what belongs to no call is swept away', () => {
   const { area, budget, keys } = room(1000);
-  for (const key of ['call.1', 'call.2', 'calls']) area.setItem(key, '{}');
-  expect(budget.read('1', 'call.1', anything)).toEqual({});
-  budget.sweep('call.');
-  expect(keys()).toEqual(['call.1', 'calls']);
+  for (const key of ['call.a.1', 'call.a.1.log.0', 'call.a.12', 'call.a', 'calls']) area.setItem(key, '{}');
+  budget.sweep('call.', ['a.1']);
+  expect(keys()).toEqual(['call.a.1', 'call.a.1.log.0', 'calls']);
+});
+
+test('what an earlier page load has stored takes room too', () => {
+  const { area, budget } = room(100);
+  area.setItem('call.1', JSON.stringify(x(60)));
+  expect(budget.read('1', 'call.1', anything)).toBe(x(60));
+  expect(budget.put('2', 'call.2', x(60))).toBe(false);
+  budget.erase('1');
+  expect(budget.put('2', 'call.2', x(60))).toBe(true);
 });

@@ -80,7 +80,7 @@ export function fittingDraft(field: Field, draft: unknown): Draft {
     case 'boolean':
       return typeof draft === 'boolean' || draft === null ? draft : emptyDraft(field);
     case 'choices':
-      return isListOf(draft, (each): each is string => typeof each === 'string' && isChoice(field.choices, each))
+      return isListOf(draft, (each): each is string => typeof each === 'string' && each !== '' && isChoice(field.choices, each))
         ? draft
         : emptyDraft(field);
     case 'object': {
