@@ -202,6 +202,37 @@ async function subscribing({ open }) {
     assert.equal(tab.requests.filter(({ message }) => message?.method === 'resources/subscribe').length, 1);
 }
 
+/** The page is reloaded before that question is answered: it waits on, and the answer completes what was asked for. */
+async function subscribingReloaded({ open }) {
+    const tab = await open();
+    await tab.button('Resources').click();
+    await tab.page.getByText('Resource 1', { exact: true }).first().click();
+    await tab.button('Subscribe').click();
+    const answer = tab.page.getByLabel('Answer', { exact: true });
+    await answer.waitFor();
+    await answer.fill('half of an ans');
+    for (let count = 0; count < 2; ++count) {
+        await tab.page.reload();
+        await tab.button('Subscribing…').waitFor();
+        await answer.waitFor();
+        await tab.said(['Reconnecting…', 'Reconnected']);
+        assert.ok(await tab.button('Subscribing…').isDisabled(), 'it still waits');
+        assert.equal(await answer.count(), 1, 'one question');
+        assert.equal(await answer.inputValue(), 'half of an ans');
+    }
+    await answer.fill('so be it');
+    await tab.button('Send').click();
+    await tab.button('Unsubscribe').waitFor();
+    assert.equal(await answer.count(), 0);
+    const sent = (method) => tab.requests.filter(({ message }) => message?.method === method);
+    assert.equal(sent('resources/subscribe').length, 1, 'it is asked for once');
+    assert.equal(answers(tab).filter(({ status }) => status === 202).length, 1);
+    await tab.page.reload();
+    await tab.button('Unsubscribe').click();
+    await tab.button('Subscribe').waitFor();
+    await eventually(() => assert.deepEqual(sent('resources/unsubscribe').map(({ status }) => status), [200]));
+}
+
 const both = (name, options, body) => Object.entries({ sampleLLM: 'AS-52', elicitInputs: 'AS-53' }).map(
     ([tool, scenario]) => [`${name}: ${tool} (${scenario})`, options, (world) => body(world, tool)]);
 
@@ -216,4 +247,5 @@ scenarios('questions', [
     ['checked before it is sent', {}, validated],
     ['a page to open', {}, url],
     ['asked by no call', {}, subscribing],
+    ['reload while asked by no call', {}, subscribingReloaded],
 ]);

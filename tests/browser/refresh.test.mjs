@@ -184,6 +184,26 @@ async function cancelAfterwards({ open, server }) {
     await checkOneSession(server, tab);
 }
 
+/** A page that comes back to its session says so, and shows what it showed. */
+async function reconnected({ open, server }) {
+    const tab = await open();
+    await tab.select('echo');
+    await tab.fill({ message: 'typed before' });
+    for (let count = 0; count < 2; ++count) {
+        const since = tab.statuses.length;
+        await tab.page.reload();
+        await tab.said(['Reconnecting…', 'Reconnected', 'Connected'], since);
+        assert.deepEqual(tab.statuses.slice(since), ['Reconnecting…', 'Reconnected', 'Connected'], 'and nothing else');
+        await tab.page.getByRole('region', { name: 'echo', exact: true }).waitFor();
+        assert.equal(await tab.button('echo').getAttribute('aria-current'), 'true', 'the tool is still selected');
+        assert.equal(await tab.form.getByLabel('message', { exact: true }).inputValue(), 'typed before');
+    }
+    await checkOneSession(server, tab, 0);
+    // A new session is not one that was there before.
+    const other = await open();
+    assert.ok(!other.statuses.includes('Reconnected'));
+}
+
 scenarios('refresh', [
     ['reload mid-call (AS-01)', {}, midCall],
     ['result during the gap (AS-02)', {}, duringTheGap],
@@ -194,4 +214,5 @@ scenarios('refresh', [
     ['several calls in flight (AS-08)', {}, several],
     ['what has ended stays', {}, endedBefore],
     ['cancel after a reload (AS-12)', {}, cancelAfterwards],
+    ['the session and the selected tool are there again', {}, reconnected],
 ], wholeBrowser);

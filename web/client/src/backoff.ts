@@ -1,3 +1,11 @@
+/** A server that asks for a longer wait is asked after this one, in milliseconds. */
+const LONGEST_TOLD = 10 * 60_000;
+
+/** The wait that a server asked for; others that it told the same do not come back at the same moment. */
+export function told(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : Math.min(ms, LONGEST_TOLD) * (1 + Math.random() / 8);
+}
+
 /** Waits that grow, with jitter, so that the pages of a restarted server do not come back all at once. */
 export class Backoff {
   constructor(

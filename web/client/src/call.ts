@@ -1,9 +1,26 @@
 import { isCallToolResult, type CallToolResult, type JSONRPCResponse } from '@modelcontextprotocol/client';
-import { Position, type StoredPosition } from './position.js';
-import type { Shelf } from './storage.js';
+import type { Budget } from './budget.js';
+import { Position, storedPosition, type StoredPosition } from './position.js';
+import {
+  anything,
+  count,
+  flag,
+  listOf,
+  number,
+  object,
+  oneOf,
+  optional,
+  record,
+  text,
+  time,
+  when,
+  type Shape,
+  type Shaped,
+} from './shapes.js';
 import {
   CallError,
   type Call,
+  type CallKept,
   type CallOptions,
   type CallProgress,
   type CallState,
@@ -15,31 +32,58 @@ const CANCELLED = -32800;
 /** Log lines per storage key: the last ones are written with the call itself, full pages once. */
 const PAGE = 32;
 
+/** More would be no page of ours. */
+const MAX_PAGES = 10_000;
+/** How much of an error's message is kept of a call that is too large to keep whole. */
+const SHORT = 500;
+
 export interface CallLimits {
   readonly resultBytes: number;
   readonly logLines: number;
   readonly storedLogLines: number;
-  /** The storage is full: drops the oldest of what is not needed any more. False: there is nothing to drop. */
-  readonly makeRoom: () => boolean;
 }
 
-interface StoredCall {
-  tool: string;
-  arguments: Record<string, unknown>;
-  meta?: Record<string, unknown>;
-  startedAt: number;
-  endedAt?: number;
-  state: CallState;
-  position?: StoredPosition;
-  progress?: CallProgress;
-  /** Pages of log lines before `lines`: from the first that is kept up to the number of full ones. */
-  pages?: [number, number];
-  lines?: LogLine[];
-  dropped?: number;
-  /** The size of the result, which has a key of its own, or none if it was too large. */
-  resultBytes?: number;
-  error?: { state: CallError['state']; message: string; code?: number; data?: unknown };
-}
+const logLine = object({
+  at: time,
+  level: oneOf('debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'),
+  logger: optional(text),
+  data: anything,
+  recovered: optional(flag),
+}) satisfies Shape<LogLine>;
+
+const storedCall = when(
+  object({
+    tool: text,
+    /** With `isLean`, neither these nor the log nor an error's data are stored: there was no room for them. */
+    arguments: optional(record),
+    isLean: optional(flag),
+    meta: optional(record),
+    startedAt: time,
+    endedAt: optional(time),
+    state: oneOf('running', 'done', 'failed', 'cancelled', 'lost'),
+    position: optional(storedPosition),
+    progress: optional(object({ progress: number, total: optional(number), message: optional(text) })),
+    /** Pages of log lines before `lines`: from the first that is kept up to the number of full ones. */
+    pages: optional(when(listOf(count), ([from, to, ...more]) => more.length === 0 && to! >= from! && to! - from! < MAX_PAGES)),
+    lines: optional(listOf(logLine)),
+    dropped: optional(count),
+    /** The size of the result, which has a key of its own, or none if it was too large. */
+    resultBytes: optional(count),
+    error: optional(
+      object({
+        state: oneOf('failed', 'cancelled', 'lost'),
+        message: text,
+        code: optional(number),
+        data: anything,
+      }),
+    ),
+  }),
+  ({ state, endedAt, error }) =>
+    (endedAt === undefined) === (state === 'running') && error?.state === (state === 'running' || state === 'done' ? undefined : state),
+);
+type StoredCall = Shaped<typeof storedCall>;
+
+const result: Shape<CallToolResult> = (value): value is CallToolResult => isCallToolResult(value) && anything(value);
 
 /** A call and its place in the storage: whatever happens to it is written before the next event is looked at. */
 export class TrackedCall implements Call {
@@ -60,6 +104,12 @@ export class TrackedCall implements Call {
   /** Lines since the last full page. */
   #page: LogLine[] = [];
   #pages: [number, number] = [0, 0];
+  #kept: CallKept = 'whole';
+  #isResultKept = true;
+  #isLogKept = true;
+  #isEvicted = false;
+  #isTooLarge = false;
+  #hasArguments = true;
   readonly #gonePages: number[] = [];
   #resolve!: (value: CallToolResult) => void;
   #reject!: (error: CallError) => void;
@@ -73,7 +123,7 @@ export class TrackedCall implements Call {
     readonly startedAt: number,
     readonly recovered: boolean,
     stored: StoredPosition | undefined,
-    private readonly shelf: Shelf,
+    private readonly budget: Budget,
     private readonly limits: CallLimits,
     options: CallOptions,
   ) {
@@ -86,34 +136,38 @@ export class TrackedCall implements Call {
     this.result.catch(() => {}); // who does not ask for it is not told of it as unhandled
   }
 
+  /** Not stored yet: `save` does that. */
   static begin(
     id: string,
     tool: string,
     args: Record<string, unknown>,
     options: CallOptions,
-    shelf: Shelf,
+    budget: Budget,
     limits: CallLimits,
   ): TrackedCall {
     const meta = options.meta && { ...options.meta };
-    const call = new TrackedCall(id, tool, args, meta, Date.now(), false, undefined, shelf, limits, options);
-    call.save();
-    return call;
+    return new TrackedCall(id, tool, args, meta, Date.now(), false, undefined, budget, limits, options);
   }
 
   /** Undefined: nothing is stored under that id. */
-  static load(id: string, shelf: Shelf, limits: CallLimits): TrackedCall | undefined {
-    const stored = shelf.json<StoredCall>(key(id));
-    if (!stored || typeof stored.tool !== 'string') return undefined;
-    const { tool, meta, startedAt } = stored;
-    const call = new TrackedCall(id, tool, stored.arguments ?? {}, meta, startedAt, true, stored.position, shelf, limits, {});
+  static load(id: string, budget: Budget, limits: CallLimits): TrackedCall | undefined {
+    const stored = budget.read(id, key(id), storedCall);
+    if (!stored) return undefined;
+    const { tool, meta, startedAt, isLean = false } = stored;
+    const call = new TrackedCall(id, tool, stored.arguments ?? {}, meta, startedAt, true, stored.position, budget, limits, {});
+    call.#hasArguments = !isLean;
+    call.#kept = isLean ? 'partly' : 'whole';
     call.#state = stored.state;
     call.#endedAt = stored.endedAt;
     call.#progress = stored.progress;
     call.#dropped = stored.dropped ?? 0;
     call.#resultBytes = stored.resultBytes;
-    call.#pages = stored.pages ?? [0, 0];
-    for (let page = call.#pages[0]; page < call.#pages[1]; ++page)
-      call.#log.push(...(shelf.json<LogLine[]>(pageKey(id, page)) ?? []));
+    call.#pages = [stored.pages?.[0] ?? 0, stored.pages?.[1] ?? 0];
+    for (let page = call.#pages[0]; page < call.#pages[1]; ++page) {
+      const lines = budget.read(id, pageKey(id, page), listOf(logLine));
+      if (lines) call.#log.push(...lines);
+      else call.#dropped += PAGE;
+    }
     call.#page = stored.lines ?? [];
     call.#log.push(...call.#page);
     if (stored.error) {
@@ -121,9 +175,13 @@ export class TrackedCall implements Call {
       call.#error = new CallError(state, message, code, data);
       call.#reject(call.#error);
     } else if (stored.state === 'done') {
-      call.#value = shelf.json<CallToolResult>(resultKey(id));
-      if (call.#value) call.#resolve(call.#value);
-      else call.#reject(new CallError('lost', 'The result was too large to keep across the reload. Call the tool again.'));
+      call.#value = budget.read(id, resultKey(id), result);
+      if (call.#value) {
+        call.#resolve(call.#value);
+      } else {
+        call.#kept = 'partly';
+        call.#reject(new CallError('lost', 'The result was too large to keep across the reload. Call the tool again.'));
+      }
     }
     return call;
   }
@@ -154,6 +212,12 @@ export class TrackedCall implements Call {
   }
   get endedAt(): number | undefined {
     return this.#endedAt;
+  }
+  get kept(): CallKept {
+    return this.#kept;
+  }
+  get hasArguments(): boolean {
+    return this.#hasArguments;
   }
   get version(): number {
     return this.#version;
@@ -204,9 +268,9 @@ export class TrackedCall implements Call {
     }
     this.#state = 'done';
     this.#value = response.result;
-    const text = JSON.stringify(response.result);
-    this.#resultBytes = text.length;
-    if (text.length <= this.limits.resultBytes) this.shelf.put(resultKey(this.id), text);
+    const json = JSON.stringify(response.result);
+    this.#resultBytes = json.length;
+    this.#isResultKept = json.length <= this.limits.resultBytes && this.budget.put(this.id, resultKey(this.id), json);
     this.#end();
     this.#resolve(this.#value);
   }
@@ -234,10 +298,11 @@ export class TrackedCall implements Call {
 
   /** One write holds the position and what was handled up to it, so that none is ever ahead of the other. */
   save(): void {
-    if (this.#isErased) return;
+    if (this.#isErased || this.#isEvicted) return;
     const stored: StoredCall = {
       tool: this.tool,
-      arguments: this.args,
+      arguments: this.#hasArguments ? this.args : undefined,
+      isLean: this.#hasArguments ? undefined : true,
       meta: this.meta,
       startedAt: this.startedAt,
       endedAt: this.#endedAt,
@@ -255,27 +320,68 @@ export class TrackedCall implements Call {
         data: this.#error.data,
       },
     };
-    while (!this.shelf.putJson(key(this.id), stored) && this.limits.makeRoom());
+    // A call that once was too large is tried whole again when it has ended, not at each of its events.
+    const isWhole = !(this.isRunning && this.#isTooLarge) && this.budget.put(this.id, key(this.id), JSON.stringify(stored));
+    this.#isTooLarge = !isWhole;
+    // What is there from before stays if not even that can be written: a page that is reloaded gets the rest again.
+    if (!isWhole && this.budget.put(this.id, key(this.id), JSON.stringify(this.#lean(stored)))) this.#dropPages();
     // Only now does nothing name them any more.
-    for (const page of this.#gonePages.splice(0)) this.shelf.put(pageKey(this.id, page), undefined);
+    for (const page of this.#gonePages.splice(0)) this.budget.remove(this.id, pageKey(this.id, page));
+    if (!this.budget.has(this.id)) this.#keep('not');
+    else this.#keep(isWhole && this.#hasArguments && this.#isResultKept && this.#isLogKept ? 'whole' : 'partly');
   }
 
   /** Nothing of it stays in the storage. */
   erase(): void {
     this.#isErased = true;
-    for (let page = this.#pages[0]; page < this.#pages[1]; ++page) this.shelf.put(pageKey(this.id, page), undefined);
-    this.shelf.put(resultKey(this.id), undefined);
-    this.shelf.put(key(this.id), undefined);
+    this.budget.erase(this.id);
+  }
+
+  /** It had to make room for others. */
+  evicted(): void {
+    this.#isEvicted = true;
+    this.#keep('not');
+  }
+
+  #keep(kept: CallKept): void {
+    if (kept === this.#kept) return;
+    this.#kept = kept;
+    this.#changed();
+  }
+
+  /** What is needed to go on with it, and to say how it ended. */
+  #lean(stored: StoredCall): StoredCall {
+    const { tool, startedAt, endedAt, state, position, progress, resultBytes, error } = stored;
+    return {
+      tool,
+      isLean: true,
+      startedAt,
+      endedAt,
+      state,
+      position,
+      progress: progress && { progress: progress.progress, total: progress.total },
+      dropped: this.#dropped + this.#log.length || undefined,
+      resultBytes,
+      error: error && { state: error.state, message: error.message.slice(0, SHORT), code: error.code, data: undefined },
+    };
   }
 
   #turnPage(): void {
-    this.shelf.putJson(pageKey(this.id, this.#pages[1]), this.#page);
+    const isKept = this.budget.put(this.id, pageKey(this.id, this.#pages[1]), JSON.stringify(this.#page));
     ++this.#pages[1];
     this.#page = [];
+    if (!isKept) {
+      this.#isLogKept = false;
+      this.#dropPages();
+    }
     while ((this.#pages[1] - this.#pages[0]) * PAGE > this.limits.storedLogLines) {
       this.#gonePages.push(this.#pages[0]);
       ++this.#pages[0];
     }
+  }
+
+  #dropPages(): void {
+    for (; this.#pages[0] < this.#pages[1]; ++this.#pages[0]) this.#gonePages.push(this.#pages[0]);
   }
 
   #storedDropped(): number | undefined {

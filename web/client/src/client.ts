@@ -10,7 +10,8 @@ import { hasToken, withoutSurprise } from './auth.js';
 import { Backoff } from './backoff.js';
 import { guarded, type TrackedCall } from './call.js';
 import { Ownership } from './ownership.js';
-import { SessionState, type StoredSession } from './state.js';
+import { matching, oneOf } from './shapes.js';
+import { SessionState, webUrl, type StoredSession } from './state.js';
 import { browserStorage, Shelf } from './storage.js';
 import { RefusedError, ResumableTransport } from './transport.js';
 import {
@@ -18,6 +19,7 @@ import {
   type BelayClientOptions,
   type Call,
   type CallOptions,
+  type PendingRequest,
   type QuestionContext,
   type Status,
   type WireEvent,
@@ -26,7 +28,11 @@ import {
 /** Longer than any page lives: the waits that end are those of the transport. */
 const NEVER = 2 ** 31 - 1;
 const NO_SESSION = 'There is no session to go on with: the server keeps none, or it was left for another server.';
+const LEFT = 'The session was disconnected.';
 const SESSION_GONE = 'The server no longer knows the session: it has expired, or the server was restarted.';
+
+/** Part of the names of keys. */
+const tabId = matching(/^[\w-]{1,64}$/);
 
 export class BelayClient {
   /** The official client, one for life: lists, resources, prompts, completion, notifications. */
@@ -66,9 +72,9 @@ export class BelayClient {
     this.#state = this.#loadState(
       options.persistence === 'browser' ? new Shelf(areas.shared, `${prefix}${this.#tabId()}.`) : this.#tab,
     );
-    this.#backoff = new Backoff(options.retryDelay ?? 500, options.maxRetryDelay ?? 30_000);
+    this.#backoff = new Backoff(options.retryDelay ?? 100, options.maxRetryDelay ?? 30_000);
     // The second name is the one that older pages used.
-    const lastUrl = this.#shared.text('server_url') ?? this.#shared.text('last_server_url');
+    const lastUrl = this.#shared.text('server_url', webUrl) ?? this.#shared.text('last_server_url', webUrl);
     this.#serverUrl = options.serverUrl === undefined ? lastUrl : absolute(options.serverUrl);
     this.#status = { state: 'disconnected', wasReconnected: false, recovered: 0 };
     this.client = this.#makeClient();
@@ -106,7 +112,7 @@ export class BelayClient {
 
   /** Goes on with the stored session, or begins one. Does nothing after an explicit `disconnect`, reloads included. */
   async start(): Promise<void> {
-    if (this.#tab.text('disconnected')) return;
+    if (this.#tab.text('disconnected', oneOf('1'))) return;
     if (!(await this.reconnect()) && this.#status.state === 'disconnected' && !this.#status.reason) await this.connect();
   }
 
@@ -161,12 +167,12 @@ export class BelayClient {
   async disconnect({ clearSession = true }: { clearSession?: boolean } = {}): Promise<void> {
     if (clearSession) {
       this.#tab.put('disconnected', '1');
-      for (const call of this.#state.calls) call.fail(new CallError('lost', 'The session was disconnected.'));
+      for (const call of this.#state.calls) call.fail(new CallError('lost', LEFT));
       const transport = this.#transport;
       // Somebody who leaves does not wait for a server that is not there.
       if (transport && this.#status.state === 'connected')
         await Promise.race([transport.terminate().catch(() => {}), new Promise(resolve => setTimeout(resolve, 2000))]);
-      this.#state.clear();
+      this.#state.clear(LEFT);
     }
     await this.close();
   }
@@ -203,6 +209,11 @@ export class BelayClient {
   /** Oldest first; those of earlier page loads are there from the start. */
   calls(): readonly Call[] {
     return this.#state.calls;
+  }
+
+  /** Requests that wait for their answer and are no calls, oldest first: subscriptions that the server asks about. */
+  pending(): readonly PendingRequest[] {
+    return this.#state.requests.all;
   }
 
   /** Removes a call that has ended. */
@@ -279,7 +290,7 @@ export class BelayClient {
     this.#set({ state: 'reconnecting', wasReconnected: false, recovered: 0, message: 'Reconnecting…' });
     if (!(await this.#own(session.id))) {
       // This page began with a copy of another one's storage. The session and its calls are the other one's.
-      this.#state.clear();
+      this.#state.clear(NO_SESSION);
       this.#changed();
       return this.#begin();
     }
@@ -295,8 +306,16 @@ export class BelayClient {
     const transport = this.#makeTransport(session);
     this.#transport = transport;
     const isBack = new Promise<boolean>(resolve => (this.#onback = resolve));
-    await this.client.connect(transport, { timeout: NEVER });
+    try {
+      await this.client.connect(transport, { timeout: NEVER });
+    } catch {
+      // The official client cannot make use of what the server once said of itself.
+      if (wish !== this.#wish || this.#transport !== transport) return false;
+      this.#gone();
+      return isBack;
+    }
     for (const call of this.#state.calls) if (call.isRunning) transport.resume(call);
+    for (const request of this.#state.requests.all) transport.resumeRequest(request);
     return isBack;
   }
 
@@ -363,6 +382,7 @@ export class BelayClient {
       },
       {
         adopt: request => this.#adopt(request),
+        track: (id, method, params) => this.#state.requests.add(id, method, params),
         begun: only(begun => this.#begun(begun)),
         saveStandalone: only(() => this.#state.saveStandalone()),
         gone: only(() => this.#gone()),
@@ -418,7 +438,7 @@ export class BelayClient {
 
   #sessionEnded(why: string): void {
     for (const call of this.#state.calls) call.fail(new CallError('lost', why));
-    this.#state.end();
+    this.#state.end(why);
   }
 
   #unauthorized(): void {
@@ -484,7 +504,8 @@ export class BelayClient {
   #loadState(shelf: Shelf): SessionState {
     const { maxStoredResult = 1024 * 1024, maxLogLines = 10_000, maxStoredLogLines = 1000 } = this.#options;
     const limits = { resultBytes: maxStoredResult, logLines: maxLogLines, storedLogLines: maxStoredLogLines };
-    const state = new SessionState(shelf, limits, this.#options.maxEndedCalls ?? 50);
+    const { maxEndedCalls = 50, maxStored = 4 * 1024 * 1024 } = this.#options;
+    const state = new SessionState(shelf, limits, maxEndedCalls, maxStored);
     for (const call of state.calls) call.oncancel = this.#cancel;
     return state;
   }
@@ -508,13 +529,13 @@ export class BelayClient {
 
   /** In browser mode: the part of the shared storage that this tab uses. A new tab takes the one that was used last. */
   #tabId(): string {
-    const known = this.#tab.text('tab_id') ?? this.#shared.text('last_tab_id');
+    const known = this.#tab.text('tab_id', tabId) ?? this.#shared.text('last_tab_id', tabId);
     const id = known ?? uniqueText();
     this.#tab.put('tab_id', id);
     return id;
   }
   #rememberTab(): void {
-    const id = this.#tab.text('tab_id');
+    const id = this.#tab.text('tab_id', tabId);
     if (this.#options.persistence === 'browser' && id) this.#shared.put('last_tab_id', id);
   }
 

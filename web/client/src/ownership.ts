@@ -1,10 +1,10 @@
 // Which page a session belongs to. A duplicated tab starts with a copy of the original's storage, session and all, and
 // two pages that read one session's streams take them from each other; so a page holds a lock while it uses a session.
 
-interface Message {
-  type: 'who' | 'mine' | 'seize';
-  name: string;
-}
+import { object, oneOf, text, type Shaped } from './shapes.js';
+
+const message = object({ type: oneOf('who', 'mine', 'seize'), name: text });
+type Message = Shaped<typeof message>;
 
 /** How often to ask who has a lock that is not granted. */
 const ASKING = 1000;
@@ -30,7 +30,7 @@ export class Ownership {
     // Node has broadcast channels too, between threads: there is no tab to talk to.
     if (typeof BroadcastChannel === 'undefined' || typeof document === 'undefined') return;
     this.#channel = new BroadcastChannel('belay-client');
-    this.#channel.onmessage = (event: MessageEvent<Message>) => this.#hear(event.data);
+    this.#channel.onmessage = (event: MessageEvent<unknown>) => this.#hear(event.data);
   }
 
   /** False: another page has it. */
@@ -101,11 +101,11 @@ export class Ownership {
     this.#channel?.postMessage({ type, name: this.name } satisfies Message);
   }
 
-  #hear(message: Message): void {
-    if (message?.name !== this.name) return;
-    if (message.type === 'mine') this.#onreply?.();
+  #hear(said: unknown): void {
+    if (!message(said) || said.name !== this.name) return;
+    if (said.type === 'mine') this.#onreply?.();
     else if (!this.#isMine) return;
-    else if (message.type === 'who') this.#say('mine');
+    else if (said.type === 'who') this.#say('mine');
     else this.#lost();
   }
 }

@@ -1,10 +1,17 @@
+import { listOf, matching, object, optional, text, type Shaped } from './shapes.js';
+
+/** An event's id, as a header can carry it. */
+export const cursor = matching(/^[\x20-\x7e\xa0-\xff]{1,8192}$/);
+export const handled = listOf(text);
+
 /** A position in a stream, as it is stored. */
-export interface StoredPosition {
+export const storedPosition = object({
   /** Everything up to this event is handled. */
-  cursor?: string;
+  cursor: optional(cursor),
   /** Events after it that are handled too: they came while a question before them was open. */
-  handled?: string[];
-}
+  handled: optional(handled),
+});
+export type StoredPosition = Shaped<typeof storedPosition>;
 
 /**
  * Where a stream is. A connection that breaks is followed by one that reads on after the last event *received*; a page
@@ -33,6 +40,14 @@ export class Position {
     this.#received = cursor;
     this.#handledBefore = new Set(handled);
     this.#after = [];
+  }
+
+  /** The server does not know this position: the stream is read from wherever it begins. */
+  forget(): void {
+    this.#received = undefined;
+    this.#cursor = undefined;
+    this.#after = [];
+    this.#handledBefore = new Set();
   }
 
   /** An event is there. False: an earlier page load has handled it. */

@@ -1,6 +1,9 @@
-import type { InitializeResult } from '@modelcontextprotocol/client';
+import { isSpecType, type InitializeResult } from '@modelcontextprotocol/client';
+import { Budget } from './budget.js';
 import { TrackedCall, type CallLimits } from './call.js';
-import { Position } from './position.js';
+import { cursor, handled, Position } from './position.js';
+import { TrackedRequests } from './requests.js';
+import { anything, listOf, matching, object, text, when, type Shape } from './shapes.js';
 import type { Shelf } from './storage.js';
 import type { CallOptions } from './types.js';
 
@@ -11,30 +14,46 @@ export interface StoredSession {
   initialize: InitializeResult;
 }
 
-/** The session, its standalone stream and its calls, in memory and in the storage. */
+/** The addresses that can be connected to. */
+export const webUrl: Shape<string> = when(text, url => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol));
+/** A header must be able to carry it. */
+const sessionId = matching(/^[\x21-\x7e]{1,1024}$/);
+const storedSession = object({
+  serverUrl: webUrl,
+  initialize: (value): value is InitializeResult => anything(value) && isSpecType.InitializeResult(value),
+});
+
+/** The session, its standalone stream, its calls and other requests, in memory and in the storage. */
 export class SessionState {
   #session: StoredSession | undefined;
   #standalone: Position;
-  #calls: readonly TrackedCall[];
-
-  private readonly limits: CallLimits;
+  #calls: readonly TrackedCall[] = [];
+  readonly #budget: Budget;
+  readonly requests: TrackedRequests;
 
   constructor(
     readonly shelf: Shelf,
-    limits: Omit<CallLimits, 'makeRoom'>,
+    private readonly limits: CallLimits,
     private readonly maxEnded: number,
+    maxStored: number,
   ) {
-    this.limits = { ...limits, makeRoom: () => this.#makeRoom() };
-    const id = shelf.text('session_id');
-    const rest = shelf.json<Omit<StoredSession, 'id'>>('session');
-    if (id && rest?.initialize && rest.serverUrl) this.#session = { id, ...rest };
+    this.#budget = new Budget(
+      shelf,
+      maxStored,
+      () => this.#calls.filter(each => !each.isRunning).map(each => each.id),
+      id => this.call(id)?.evicted(),
+    );
+    const id = shelf.text('session_id', sessionId);
+    const rest = shelf.json('session', storedSession);
+    if (id && rest) this.#session = { id, serverUrl: rest.serverUrl, initialize: rest.initialize };
     // The second name is the one that older pages used.
-    const cursor = shelf.text('last_event_id') ?? shelf.text('get_stream_token');
-    this.#standalone = new Position({ cursor, handled: shelf.json<string[]>('last_event_handled') });
-    this.#calls = [];
-    this.#calls = (shelf.json<string[]>('calls') ?? [])
-      .map(each => TrackedCall.load(each, shelf, this.limits))
-      .filter(each => each !== undefined);
+    const position = shelf.text('last_event_id', cursor) ?? shelf.text('get_stream_token', cursor);
+    this.#standalone = new Position({ cursor: position, handled: shelf.json('last_event_handled', handled) });
+    this.requests = new TrackedRequests(this.#budget);
+    const ids = [...new Set(shelf.json('calls', listOf(text)))];
+    this.#calls = ids.map(each => TrackedCall.load(each, this.#budget, this.limits)).filter(each => each !== undefined);
+    // What another tab is about to write for a call on the list stays.
+    this.#budget.sweep('call.', ids);
   }
 
   get session(): StoredSession | undefined {
@@ -53,22 +72,23 @@ export class SessionState {
   begin(session: StoredSession): void {
     this.#session = session;
     const { id, ...rest } = session;
-    this.shelf.put('session_id', id);
-    this.shelf.putJson('session', rest);
+    this.#budget.putEssential('session_id', id);
+    this.#budget.putEssential('session', JSON.stringify(rest));
     this.#standalone = new Position();
     this.saveStandalone();
   }
 
   /** Forgets the session and keeps its calls. */
-  end(): void {
+  end(why: string): void {
+    this.requests.lose(why);
     this.#session = undefined;
     this.#standalone = new Position();
     for (const key of ['session_id', 'session', 'last_event_id', 'last_event_handled', 'get_stream_token'])
       this.shelf.put(key, undefined);
   }
 
-  clear(): void {
-    this.end();
+  clear(why: string): void {
+    this.end(why);
     for (const call of this.#calls) call.erase();
     this.#calls = [];
     this.shelf.put('calls', undefined);
@@ -76,15 +96,17 @@ export class SessionState {
 
   saveStandalone(): void {
     const { cursor, handled } = this.#standalone.stored();
-    this.shelf.put('last_event_id', cursor);
-    this.shelf.putJson('last_event_handled', handled);
+    this.#budget.putEssential('last_event_id', cursor);
+    this.#budget.putEssential('last_event_handled', handled && JSON.stringify(handled));
   }
 
   addCall(id: string, tool: string, args: Record<string, unknown>, options: CallOptions): TrackedCall {
-    const call = TrackedCall.begin(id, tool, args, options, this.shelf, this.limits);
+    const call = TrackedCall.begin(id, tool, args, options, this.#budget, this.limits);
     this.#calls = [...this.#calls, call];
     for (const ended of this.#calls.filter(each => !each.isRunning).slice(0, -this.maxEnded || undefined)) this.#drop(ended);
+    // The list first: what it does not name is nobody's.
     this.#saveList();
+    call.save();
     return call;
   }
 
@@ -93,16 +115,11 @@ export class SessionState {
     this.#saveList();
   }
 
-  #makeRoom(): boolean {
-    const oldest = this.#calls.find(each => !each.isRunning);
-    if (oldest) this.removeCall(oldest);
-    return oldest !== undefined;
-  }
   #drop(call: TrackedCall): void {
     call.erase();
     this.#calls = this.#calls.filter(each => each !== call);
   }
   #saveList(): void {
-    this.shelf.putJson('calls', this.#calls.map(each => each.id));
+    this.#budget.putEssential('calls', JSON.stringify(this.#calls.map(each => each.id)));
   }
 }

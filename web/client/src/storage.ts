@@ -1,3 +1,4 @@
+import { decode, type Shape } from './shapes.js';
 import type { StorageArea } from './types.js';
 
 /** For places without `sessionStorage`, and for pages that may not use it. */
@@ -31,25 +32,32 @@ export function browserStorage(name: 'sessionStorage' | 'localStorage'): Storage
   return new MemoryStorage();
 }
 
-/** A part of a storage area: the keys with one prefix. Values are JSON, or text. */
+/**
+ * A part of a storage area: the keys with one prefix. Values are JSON, or text. Whatever is read must have its shape;
+ * what has not is somebody else's, or of another version: it is dropped, which the browser's console is told.
+ */
 export class Shelf {
   constructor(
     readonly area: StorageArea,
     readonly prefix: string,
   ) {}
 
-  text(key: string): string | undefined {
-    return this.area.getItem(this.prefix + key) ?? undefined;
+  text(key: string, shape: Shape<string>): string | undefined {
+    const stored = this.#read(key);
+    if (stored === undefined || shape(stored)) return stored;
+    this.#drop(key);
+    return undefined;
   }
-  /** Undefined also for what cannot be read: somebody else's value is no reason to fail. */
-  json<T>(key: string): T | undefined {
-    const text = this.text(key);
-    if (text === undefined) return undefined;
-    try {
-      return JSON.parse(text) as T;
-    } catch {
-      return undefined;
-    }
+  json<T>(key: string, shape: Shape<T>): T | undefined {
+    const stored = this.#read(key);
+    if (stored === undefined) return undefined;
+    const value = decode(stored, shape);
+    if (value === undefined) this.#drop(key);
+    return value;
+  }
+  /** As it is, to be put back. */
+  raw(key: string): string | undefined {
+    return this.#read(key);
   }
   /** False: there is no room for it. */
   put(key: string, value: string | undefined): boolean {
@@ -71,5 +79,13 @@ export class Shelf {
       if (key?.startsWith(this.prefix)) found.push(key.slice(this.prefix.length));
     }
     return found;
+  }
+
+  #read(key: string): string | undefined {
+    return this.area.getItem(this.prefix + key) ?? undefined;
+  }
+  #drop(key: string): void {
+    console.warn(`Dropped what was stored as ${this.prefix}${key}: it is nothing that this page has stored there.`);
+    this.put(key, undefined);
   }
 }

@@ -5,7 +5,7 @@ import {
   type JSONRPCMessage,
   type StreamableHTTPClientTransport,
 } from '@modelcontextprotocol/client';
-import { Alarm, type Backoff } from './backoff.js';
+import { told, type Alarm, type Backoff } from './backoff.js';
 import type { TrackedCall } from './call.js';
 import type { Position } from './position.js';
 import type { WireEvent } from './types.js';
@@ -96,12 +96,11 @@ export class Streams {
       return 'again';
     }
     if (answer.kind === 'events') {
-      stream.attempt = 0;
       this.well(stream);
       const isClean = await connection.ended;
       if (stream.isSettled || this.#isClosed) return 'over';
       if (!isClean) stream.wasAway = true;
-      await this.pause(stream, connection.retry ?? this.options.backoff.delay(0), !isClean);
+      await this.pause(stream, this.#waitAfter(stream, connection, isClean), !isClean);
       return 'again';
     }
     if (answer.kind !== 'refused') return 'none';
@@ -114,10 +113,22 @@ export class Streams {
       return 'over';
     }
     if (isBusy(answer.status))
-      await this.pause(stream, answer.retryAfter ?? this.options.backoff.delay(stream.attempt++), false);
-    else if (answer.status >= 500) await this.#rest(stream);
+      await this.pause(stream, told(answer.retryAfter) ?? this.options.backoff.delay(stream.attempt++), false);
+    else if (answer.status >= 500) await this.#rest(stream, answer.retryAfter);
     else return answer;
     return 'again';
+  }
+
+  /**
+   * A server that ends a connection on purpose says when to come back, and is taken at its word: it is full, stops, or
+   * wants to be asked from time to time. What it said at the beginning of a connection that broke is for clients without
+   * a clock of their own.
+   */
+  #waitAfter(stream: Stream, connection: Connection, isClean: boolean): number {
+    if (connection.wasOfUse) stream.attempt = 0;
+    const wanted = told(connection.farewell ?? (isClean ? connection.retry : undefined));
+    if (wanted === undefined) return this.options.backoff.delay(stream.attempt++);
+    return Math.max(wanted, this.options.backoff.delay(0)); // it may say 0
   }
 
   /** Sends a message; undefined: nobody answered. */
@@ -190,9 +201,9 @@ export class Streams {
   // --- waiting
 
   /** After nobody answered. */
-  async #rest(stream: Stream): Promise<void> {
+  async #rest(stream: Stream, retryAfter?: number): Promise<void> {
     stream.wasAway = true;
-    await this.pause(stream, this.options.backoff.delay(stream.attempt++), true);
+    await this.pause(stream, told(retryAfter) ?? this.options.backoff.delay(stream.attempt++), true);
   }
 
   async pause(stream: { alarm: Alarm }, ms: number, isTrouble: boolean): Promise<void> {

@@ -17,9 +17,10 @@ import {
   type Transport,
   type TransportSendOptions,
 } from '@modelcontextprotocol/client';
-import { Alarm } from './backoff.js';
-import type { TrackedCall } from './call.js';
+import { Alarm, told } from './backoff.js';
+import { TrackedCall } from './call.js';
 import { Position } from './position.js';
+import type { TrackedRequest } from './requests.js';
 import type { StoredSession } from './state.js';
 import { CallError, type CallProgress } from './types.js';
 import { Saves } from './saves.js';
@@ -47,6 +48,8 @@ export interface TransportOptions extends StreamsOptions {
 export interface TransportHost extends StreamsHost {
   /** The tracked call of a request that the official client makes by itself. */
   adopt(request: JSONRPCRequest): TrackedCall;
+  /** What is kept of another request of it; undefined if nothing needs to be. */
+  track(id: string, method: string, params: Record<string, unknown>): TrackedRequest | undefined;
   begun(session: StoredSession): void;
   saveStandalone(): void;
   notified(notification: JSONRPCNotification, call: TrackedCall | undefined): void;
@@ -56,6 +59,7 @@ interface Exchange extends Stream {
   readonly message: JSONRPCRequest;
   /** The official client's id for it; undefined if nobody there waits for the answer. */
   readonly origin: RequestId | undefined;
+  readonly request: TrackedRequest | undefined;
   readonly wantsProgress: boolean;
   readonly isRepeatable: boolean;
   /** What it is read from, or was last. */
@@ -216,9 +220,10 @@ export class ResumableTransport implements Transport {
     const id = call?.id ?? this.nextId();
     const token = message.params?._meta?.progressToken;
     const meta = { ...message.params?._meta, progressToken: call || token !== undefined ? id : undefined };
+    const { _meta, ...params } = message.params ?? {};
     const exchange = this.#exchange(
-      { ...message, id, params: { ...message.params, _meta: call ? this.#callMeta(call, meta) : meta } },
-      call,
+      { ...message, id, params: { ...params, _meta: call ? this.#callMeta(call, meta) : meta } },
+      call ?? this.host.track(id, message.method, params),
       { id: message.id, wantsProgress: token !== undefined },
     );
     signal?.addEventListener('abort', () => void this.#cancel(exchange, undefined), { once: true });
@@ -243,6 +248,15 @@ export class ResumableTransport implements Transport {
     exchange.wasAway = true;
     if (!call.position.received && !exchange.isRepeatable) this.#lose(exchange, UNKNOWN_OUTCOME);
     else void this.#run(exchange);
+  }
+
+  /** Goes on with another request of an earlier page load. */
+  resumeRequest(request: TrackedRequest): void {
+    request.position.rewind();
+    const { id, method, params } = request;
+    const exchange = this.#exchange({ jsonrpc: '2.0', id, method, params }, request, undefined);
+    exchange.wasAway = true;
+    void this.#run(exchange);
   }
 
   async cancel(call: TrackedCall, reason: string | undefined): Promise<void> {
@@ -270,19 +284,21 @@ export class ResumableTransport implements Transport {
 
   #exchange(
     message: JSONRPCRequest,
-    call: TrackedCall | undefined,
+    tracked: TrackedCall | TrackedRequest | undefined,
     origin: { id: RequestId; wantsProgress: boolean } | undefined,
   ): Exchange {
-    const position = call?.position ?? new Position();
+    const position = tracked?.position ?? new Position();
+    const call = tracked instanceof TrackedCall ? tracked : undefined;
     const exchange: Exchange = {
       name: String(message.id),
       message,
       call,
+      request: tracked instanceof TrackedCall ? undefined : tracked,
       origin: origin?.id,
       wantsProgress: origin?.wantsProgress ?? false,
-      isRepeatable: call ? this.#canRepeatCalls : REPEATABLE.test(message.method),
+      isRepeatable: call ? this.#canRepeatCalls && call.hasArguments : REPEATABLE.test(message.method),
       position: () => position,
-      save: () => call?.save(),
+      save: () => tracked?.save(),
       alarm: new Alarm(),
       wasAway: false,
       attempt: 0,
@@ -349,8 +365,12 @@ export class ResumableTransport implements Transport {
       if (this.#isClosed) return;
       const next = await this.#streams.attend(stream, connection, answer);
       if (next === 'over') return;
+      if (next === 'again') continue;
       // The server has no such stream. Whether it knows the session is still to be seen.
-      if (next !== 'again') return this.#ping();
+      if (next === 'none' || next.status !== 400 || connection.cursor === undefined) return this.#ping();
+      // It does not know the position. There may be no other way to hear of what comes than from the beginning.
+      stream.position().forget();
+      stream.save();
     }
   }
 
@@ -358,8 +378,9 @@ export class ResumableTransport implements Transport {
     try {
       await this.#deliver({ jsonrpc: '2.0', id: this.nextId(), method: 'ping' });
       this.#streams.well(this.#standaloneStream!);
-    } catch {
-      // told already
+    } catch (error) {
+      // 404 and 401 are told already. A session in which nothing is taken is none, if not even a ping is.
+      if (error instanceof RefusedError && ![401, 404].includes(error.status)) this.host.gone();
     }
   }
 
@@ -373,9 +394,9 @@ export class ResumableTransport implements Transport {
       if (answer && answer.kind !== 'refused') return this.#streams.well(waiting);
       if (this.#isClosed) break;
       if (!answer || (answer.status >= 500 && answer.status !== 503)) {
-        await this.#streams.pause(waiting, this.options.backoff.delay(attempt++), true);
+        await this.#streams.pause(waiting, told(answer?.retryAfter) ?? this.options.backoff.delay(attempt++), true);
       } else if (answer.status === 429 || answer.status === 503) {
-        await this.#streams.pause(waiting, answer.retryAfter ?? this.options.backoff.delay(attempt++), !this.#isReady);
+        await this.#streams.pause(waiting, told(answer.retryAfter) ?? this.options.backoff.delay(attempt++), !this.#isReady);
       } else {
         this.#streams.well(waiting);
         if (answer.status === 404 && this.#inner.sessionId) this.host.gone();
@@ -443,6 +464,7 @@ export class ResumableTransport implements Transport {
     if (event) event.isTaken = true;
     if (this.#isClosed) return;
     const stream = event?.stream ?? this.#streamOf(message);
+    if (event) event.connection.wasOfUse = true;
     const isReplayed = event?.connection.isReplaying ?? false;
     this.host.wire({
       at: Date.now(),
@@ -525,6 +547,7 @@ export class ResumableTransport implements Transport {
     exchange.alarm.ring();
     this.#streams.well(exchange);
     exchange.call?.answered(response);
+    exchange.request?.answered(response);
     if (exchange.origin === undefined) return;
     this.#origins.delete(exchange.origin);
     this.onmessage?.({ ...response, id: exchange.origin } as JSONRPCResponse);

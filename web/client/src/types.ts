@@ -73,6 +73,12 @@ export interface LogLine {
  */
 export type CallState = 'running' | 'done' | 'failed' | 'cancelled' | 'lost';
 
+/**
+ * What a reload would find of a call. `whole`: all of it. `partly`: how it stands, without what there is no room for in
+ * the storage: arguments, log or result. `not`: nothing, because there is no room, or because newer calls needed it.
+ */
+export type CallKept = 'whole' | 'partly' | 'not';
+
 /** Why there is no result. */
 export class CallError extends Error {
   override readonly name = 'CallError';
@@ -93,6 +99,8 @@ export interface Call {
   readonly id: string;
   readonly tool: string;
   readonly arguments: Readonly<Record<string, unknown>>;
+  /** False: the page was reloaded, and `arguments` were too large to keep. */
+  readonly hasArguments: boolean;
   readonly startedAt: number;
   readonly endedAt?: number;
   /** An earlier page load began it. */
@@ -111,6 +119,7 @@ export interface Call {
   readonly error?: CallError;
   /** `value`, or rejects with `error`. Never settles while the call runs, across as many reconnects as it takes. */
   readonly result: Promise<CallToolResult>;
+  readonly kept: CallKept;
   /** Counts changes. */
   readonly version: number;
   /** Asks the server to stop it. The call ends when the server says so. */
@@ -125,6 +134,18 @@ export interface CallOptions {
   signal?: AbortSignal;
   /** Goes into the request's `_meta`. */
   meta?: Readonly<Record<string, unknown>>;
+}
+
+/** A request other than a call that is not answered yet, and that the next page load goes on with. */
+export interface PendingRequest {
+  /** The JSON-RPC id on the wire. */
+  readonly id: string;
+  readonly method: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  /** An earlier page load made it. */
+  readonly recovered: boolean;
+  /** Settles with the server's answer, or rejects with its error. */
+  readonly answer: Promise<unknown>;
 }
 
 /** What a question of the server comes with. */
@@ -179,7 +200,12 @@ export interface BelayClientOptions {
   storagePrefix?: string;
   /** Default: `sessionStorage` and `localStorage`, or memory where there are none. */
   storage?: { tab: StorageArea; shared: StorageArea };
-  /** Results of more bytes are not kept across a reload. Default: 1 MiB. */
+  /**
+   * How much of the storage calls may take, in characters; the oldest that have ended make room for newer ones. Default:
+   * 4 Mi, of the 5 Mi that browsers give a page for everything.
+   */
+  maxStored?: number;
+  /** Results of more characters are not kept across a reload. Default: 1 Mi. */
   maxStoredResult?: number;
   /** Log lines kept per call; the oldest go first. Default: 10,000 in memory, 1,000 across a reload. */
   maxLogLines?: number;
@@ -187,7 +213,7 @@ export interface BelayClientOptions {
   /** Ended calls kept. Default: 50. */
   maxEndedCalls?: number;
 
-  /** The wait before the first retry, and the longest, in milliseconds. Default: 500 and 30,000. */
+  /** The wait before the first retry, and the longest, in milliseconds. Default: 100 and 30,000. */
   retryDelay?: number;
   maxRetryDelay?: number;
   /** A stream on which nothing, not even a keep-alive, arrived for that long is opened anew. Default: 60,000; 0: never. */

@@ -9,6 +9,10 @@ const TAG_PREFIX = 'belay-tag:';
 /** The transport handles all that it is given without a pause: this much at a time, and so long in one go. */
 const PIECE = 16 * 1024;
 const LONGEST_TASK = 8;
+/** As much of a stream's end as a word about when to come back takes. */
+const TAIL = 128;
+/** A connection that has held for this long was worth making, whatever it brought. */
+const STEADY = 5000;
 
 /** How a request was answered. */
 export type Answer = { kind: 'events' | 'json' | 'empty'; status: number } | Refusal;
@@ -24,8 +28,12 @@ export interface Refusal {
 /** One request and, if its answer is an event stream, the connection that carries it. */
 export class Connection {
   answer: Answer | undefined;
-  /** What the server last said about when to come back, in milliseconds. */
+  /** What the server said at its beginning about when to come back, in milliseconds. */
   retry: number | undefined;
+  /** The same, said at its end: the server ends it on purpose. */
+  farewell: number | undefined;
+  /** It has brought a message. */
+  wasOfUse = false;
   /** It is still being sent what was said before it was there. */
   isReplaying = false;
   /** Settles when the answer's body has ended: true if it ended well. */
@@ -40,6 +48,8 @@ export class Connection {
   #quiet: ReturnType<typeof setTimeout> | undefined;
   #openedAt = 0;
   #text: { decoder: TextDecoder; tail: string; length: number } | undefined;
+  /** The last bytes, for what is said last. */
+  #tail = new Uint8Array();
 
   constructor(
     /** Where to read on. Undefined for a POST, and for a stream from its beginning. */
@@ -51,15 +61,16 @@ export class Connection {
   opened(): void {
     this.#text = { decoder: new TextDecoder(), tail: '', length: 0 };
     this.onopened?.();
+    this.#openedAt = Date.now();
     if (this.cursor === undefined) return;
     this.isReplaying = true;
-    this.#openedAt = Date.now();
     this.#whenQuiet(300);
   }
 
   bytes(chunk: Uint8Array): void {
     this.onbytes?.();
     if (this.#text) this.#scan(this.#text, chunk);
+    this.#keepTail(chunk);
     if (this.isReplaying) {
       // What a server has stored comes without a pause. That is all there is to go by where it does not say.
       if (Date.now() - this.#openedAt > 5000) this.#caughtUp();
@@ -69,6 +80,10 @@ export class Connection {
 
   end(isClean: boolean): void {
     clearTimeout(this.#quiet);
+    // A block of its own, at most followed by comments: not the one that began the stream.
+    const farewell = /(?:^|\n\n)retry: ?(\d+)\n(?:\n|:.*\n)*$/.exec(new TextDecoder().decode(this.#tail).replaceAll('\r\n', '\n'));
+    if (farewell) this.farewell = Number(farewell[1]);
+    if (Date.now() - this.#openedAt > STEADY) this.wasOfUse = true;
     // The transport still hands out what it has read: that takes microtasks only.
     soon(() => {
       this.#caughtUp();
@@ -85,6 +100,15 @@ export class Connection {
     text.tail = seen.slice(-32);
     // The first event has the wait; a stream that is not being replayed has nothing else to look for.
     if (text.length > 4096 && !this.isReplaying) this.#text = undefined;
+  }
+
+  #keepTail(chunk: Uint8Array): void {
+    const tail = new Uint8Array(Math.min(TAIL, this.#tail.length + chunk.length));
+    const last = chunk.subarray(-TAIL);
+    const before = tail.length - last.length;
+    tail.set(this.#tail.subarray(this.#tail.length - before));
+    tail.set(last, before);
+    this.#tail = tail;
   }
 
   #whenQuiet(ms: number): void {
@@ -219,7 +243,7 @@ export class Wire {
 
 async function refusal(connection: Connection, response: Response): Promise<Response> {
   const text = await response.text();
-  const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN);
+  const retryAfter = waitOf(response.headers.get('retry-after'));
   let error: { code?: number; message?: string; data?: unknown } | undefined;
   try {
     error = (JSON.parse(text) as { error?: typeof error }).error;
@@ -232,7 +256,14 @@ async function refusal(connection: Connection, response: Response): Promise<Resp
     message: error?.message ?? `The server answered with HTTP status ${response.status}.`,
     code: error?.code,
     data: error?.data,
-    retryAfter: Number.isFinite(retryAfter) ? retryAfter * 1000 : undefined,
+    retryAfter,
   };
   return new Response(text, response);
+}
+
+/** Seconds, or a date. */
+function waitOf(retryAfter: string | null): number | undefined {
+  if (retryAfter === null) return undefined;
+  const wait = /^\s*\d+\s*$/.test(retryAfter) ? Number(retryAfter) * 1000 : Date.parse(retryAfter) - Date.now();
+  return Number.isNaN(wait) ? undefined : Math.max(0, wait);
 }

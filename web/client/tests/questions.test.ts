@@ -1,7 +1,7 @@
 // What the server asks, answered by a page that may not be the one that was asked first.
 import { expect, test } from 'vitest';
 import type { BelayClientOptions, QuestionContext } from '../src/index.js';
-import { openPage, startServer } from './fixture.js';
+import { openPage, startServer, stopServer } from './fixture.js';
 import { Tab, textOf, until } from './page.js';
 
 type Answer<T> = (value: T) => void;
@@ -95,6 +95,53 @@ test('a cancelled call takes its question back', async () => {
   call.cancel();
   await expect(call.result).rejects.toMatchObject({ state: 'cancelled' });
   if (!signal.aborted) await new Promise(resolve => signal.addEventListener('abort', resolve));
+});
+
+const uri = 'test://static/resource/1';
+
+test('a subscription that waits for its question is gone on with after a reload', async () => {
+  const server = await startServer();
+  const tab = new Tab();
+  const old = asked<unknown, never>();
+  const first = openPage(server, tab, { sampling: old.handler as never });
+  await first.client.start();
+  first.client.client.subscribeResource({ uri }).catch(() => {});
+  await until(old, () => old.questions.length === 1);
+  expect(first.client.pending()).toMatchObject([{ method: 'resources/subscribe', params: { uri }, recovered: false }]);
+  first.die();
+
+  const fresh = asked<unknown, never>();
+  const second = openPage(server, tab, { sampling: fresh.handler as never });
+  const [pending] = second.client.pending();
+  expect(pending, 'there before any connection').toMatchObject({ method: 'resources/subscribe', params: { uri }, recovered: true });
+  await second.client.start();
+  await until(fresh, () => fresh.questions.length === 1);
+  expect(fresh.questions[0]!.params).toEqual(old.questions[0]!.params);
+  expect(second.client.pending()).toEqual([pending]);
+  fresh.questions[0]!.answer(sample as never);
+  await expect(pending!.answer).resolves.toEqual({});
+  expect(second.client.pending()).toEqual([]);
+  const asks = [...first.requests, ...second.requests].filter(({ body }) => body?.includes('resources/subscribe'));
+  expect(asks.length, 'it is asked for once').toBe(1);
+  second.die();
+  expect(openPage(server, tab).client.pending(), 'and it is over').toEqual([]);
+});
+
+test('a subscription that waits ends with its session', async () => {
+  let server = await startServer();
+  const questions = asked<unknown, never>();
+  const page = openPage({ get url() { return server.url; } }, new Tab(), { sampling: questions.handler as never });
+  await page.client.start();
+  const subscribed = page.client.client.subscribeResource({ uri });
+  await until(questions, () => questions.questions.length === 1);
+  const [pending] = page.client.pending();
+  page.isOffline = true;
+  await stopServer(server);
+  server = await startServer();
+  page.isOffline = false;
+  await expect(subscribed).rejects.toThrow();
+  await expect(pending!.answer).rejects.toMatchObject({ message: expect.stringContaining('no longer knows the session') });
+  expect(page.client.pending()).toEqual([]);
 });
 
 test('roots are told', async () => {

@@ -1,9 +1,11 @@
+import { oneOf } from 'belay-client/shapes';
 import { useMcpClient } from 'belay-react';
 import { useCallback, useEffect, useState, useSyncExternalStore } from 'react';
-import { Browse, type Selection } from './browse';
+import { Browse, selectionShape, type Selection } from './browse';
 import { Calls } from './calls';
 import { useCatalog, type Catalog } from './catalog';
 import { OpenResource } from './content';
+import { Guard } from './guard';
 import { Header } from './header';
 import { Notice } from './notice';
 import { PromptPanel } from './prompt_panel';
@@ -25,13 +27,15 @@ const VIEWS: { id: View; name: string }[] = [
   { id: 'timeline', name: 'Timeline' },
 ];
 
+const viewShape = oneOf('browse', 'work', 'timeline');
+
 export function App({ questions, timeline }: { questions: Questions; timeline: Timeline }) {
   const { client } = useMcpClient();
   const catalog = useCatalog();
   const subscriptions = useSubscriptions();
-  const [selection, setSelection] = usePersisted<Selection>('selection', () => ({ section: 'tools' }));
+  const [selection, setSelection] = usePersisted<Selection>('selection', selectionShape, () => ({ section: 'tools' }));
   const [search, setSearch] = useState('');
-  const [view, setView] = usePersisted<View>('view', () => (innerWidth < PHONE ? 'browse' : 'work'));
+  const [view, setView] = usePersisted<View>('view', viewShape, () => (innerWidth < PHONE ? 'browse' : 'work'));
   const asked = useSyncExternalStore(questions.subscribe, questions.all);
   useEffect(() => timeline.follow(client), [timeline, client]);
 
@@ -69,12 +73,18 @@ export function App({ questions, timeline }: { questions: Questions; timeline: T
           />
           <div className="work">
             <Notice />
-            <Selected
-              catalog={catalog}
-              selection={selection}
-              subscriptions={subscriptions}
-              onSelection={setSelection}
-            />
+            <Guard
+              key={JSON.stringify(selection)}
+              what="What is selected"
+              action={{ name: 'Close', run: () => setSelection({ section: selection.section }) }}
+            >
+              <Selected
+                catalog={catalog}
+                selection={selection}
+                subscriptions={subscriptions}
+                onSelection={setSelection}
+              />
+            </Guard>
             <Calls questions={questions} />
           </div>
           <TimelinePanel timeline={timeline} />

@@ -1,4 +1,5 @@
 // The list on the left: tools, resources or prompts, with a search.
+import { object, oneOf, optional, text } from 'belay-client/shapes';
 import { useEffect, useId, useRef } from 'react';
 import type { Catalog, Listed } from './catalog';
 import { SearchIcon } from './icons';
@@ -11,6 +12,13 @@ export interface Selection {
   readonly resource?: string;
   readonly prompt?: string;
 }
+
+export const selectionShape = object({
+  section: oneOf('tools', 'resources', 'prompts'),
+  tool: optional(text),
+  resource: optional(text),
+  prompt: optional(text),
+});
 
 const SECTIONS: { id: Section; name: string }[] = [
   { id: 'tools', name: 'Tools' },

@@ -34,6 +34,7 @@ export const CallCard = memo(function CallCard({ call: given, questions, onForge
               resumed
             </span>
           )}
+          <Kept call={call} />
         </span>
         <span className="spring" />
         <Elapsed call={call} />
@@ -64,6 +65,20 @@ export const CallCard = memo(function CallCard({ call: given, questions, onForge
     </article>
   );
 });
+
+/** Says so if a reload would lose it, or some of it. What one has lost is said where it is missing. */
+function Kept({ call: { kept, recovered, state } }: { call: Call }) {
+  if (kept === 'whole' || (kept === 'partly' && recovered && state !== 'running')) return null;
+  return kept === 'not' ? (
+    <span className="chip" title="The browser’s storage has no room for it, or newer calls needed the room">
+      not kept over a reload
+    </span>
+  ) : (
+    <span className="chip" title="Arguments, log or result are too large for the browser’s storage">
+      in part not kept over a reload
+    </span>
+  );
+}
 
 const STATES: Record<CallState, string> = {
   running: 'Running',

@@ -54,9 +54,11 @@ function Ending({ call, onRepeat }: Props) {
       {isProblem && call.error?.message && <p>{call.error.message}</p>}
       {isProblem && call.error?.data !== undefined && <JsonTree value={call.error.data} open={1} />}
       <p className="quiet">{hint}</p>
-      <button type="button" className="button small" onClick={() => onRepeat(call)}>
-        Call again
-      </button>
+      {call.hasArguments && (
+        <button type="button" className="button small" onClick={() => onRepeat(call)}>
+          Call again
+        </button>
+      )}
     </div>
   );
 }
@@ -83,7 +85,9 @@ function ending(call: Call): { title: string; hint: string } {
     default:
       return {
         title: `The result${call.resultBytes === undefined ? '' : ` of ${bytes(call.resultBytes)}`} was too large to keep`,
-        hint: 'It was shown before the page was reloaded. Call it again to see it once more.',
+        hint: call.hasArguments
+          ? 'It was shown before the page was reloaded. Call it again to see it once more.'
+          : 'It was shown before the page was reloaded. Its arguments were too large to keep as well.',
       };
   }
 }

@@ -2,6 +2,7 @@ import type { Call } from 'belay-client';
 import { useMcpClient } from 'belay-react';
 import { useCallback, useEffect, useMemo, useRef, useSyncExternalStore } from 'react';
 import { CallCard } from './call_card';
+import { Guard } from './guard';
 import { Logo } from './icons';
 import { QuestionCard } from './question_card';
 import type { Question, Questions } from './questions';
@@ -60,13 +61,9 @@ export function Calls({ questions }: { questions: Questions }) {
         </div>
       )}
       {calls.toReversed().map(call => (
-        <CallCard
-          key={call.id}
-          call={call}
-          questions={byCall.get(call.id) ?? NONE}
-          onForget={forget}
-          onRepeat={repeat}
-        />
+        <Guard key={call.id} what={`A call of ${call.tool}`} action={{ name: 'Remove', run: () => forget(call) }}>
+          <CallCard call={call} questions={byCall.get(call.id) ?? NONE} onForget={forget} onRepeat={repeat} />
+        </Guard>
       ))}
     </section>
   );

@@ -1,6 +1,7 @@
 // What the server offers: its lists, shown from storage at once and fetched anew with each session.
-import type { Prompt, Resource, ResourceTemplateType, Tool } from '@modelcontextprotocol/client';
+import { isSpecType, type Prompt, type Resource, type ResourceTemplateType, type Tool } from '@modelcontextprotocol/client';
 import type { BelayClient } from 'belay-client';
+import { anything, listOf, object, optional, text, type Shape } from 'belay-client/shapes';
 import { useMcpClient } from 'belay-react';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { messageOf } from './format';
@@ -41,19 +42,28 @@ const fetchResources: Fetch<Resource> = async (client, cursor) => {
   return { items: resources, nextCursor };
 };
 
+function pageOf<T>(isItem: (value: unknown) => boolean): Shape<Page<T>> {
+  const item = (value: unknown): value is T => anything(value) && isItem(value);
+  return object({ items: listOf(item), nextCursor: optional(text) });
+}
+const toolPage = pageOf<Tool>(isSpecType.Tool);
+const resourcePage = pageOf<Resource>(isSpecType.Resource);
+const templatePage = pageOf<ResourceTemplateType>(isSpecType.ResourceTemplate);
+const promptPage = pageOf<Prompt>(isSpecType.Prompt);
+
 export function useCatalog(): Catalog {
   return {
-    tools: useListed('tools', fetchTools, 'notifications/tools/list_changed'),
-    resources: useListed('resources', fetchResources, 'notifications/resources/list_changed'),
-    templates: useListed('templates', fetchTemplates, 'notifications/resources/list_changed'),
-    prompts: useListed('prompts', fetchPrompts, 'notifications/prompts/list_changed'),
+    tools: useListed('tools', toolPage, fetchTools, 'notifications/tools/list_changed'),
+    resources: useListed('resources', resourcePage, fetchResources, 'notifications/resources/list_changed'),
+    templates: useListed('templates', templatePage, fetchTemplates, 'notifications/resources/list_changed'),
+    prompts: useListed('prompts', promptPage, fetchPrompts, 'notifications/prompts/list_changed'),
   };
 }
 
-function useListed<T>(name: string, fetch: Fetch<T>, changed: string): Listed<T> {
+function useListed<T>(name: string, shape: Shape<Page<T>>, fetch: Fetch<T>, changed: string): Listed<T> {
   const { client, status } = useMcpClient();
   const key = `${name}:${client.serverUrl ?? ''}`;
-  const [page, setPage] = useState<Page<T>>(() => load<Page<T>>(key) ?? { items: [] });
+  const [page, setPage] = useState<Page<T>>(() => load(key, shape) ?? { items: [] });
   const [state, setState] = useState<Listed<T>['state']>('loading');
   const [error, setError] = useState<string>();
   const newest = useRef(0);

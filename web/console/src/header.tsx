@@ -1,4 +1,5 @@
 import type { Status } from 'belay-client';
+import { object, optional, text } from 'belay-client/shapes';
 import { useMcpClient } from 'belay-react';
 import { useEffect, useState } from 'react';
 import { useConnection } from './connection';
@@ -7,8 +8,9 @@ import { Logo, PlugIcon } from './icons';
 import { drop, load, save, useNow } from './storage';
 import type { Timeline } from './timeline';
 
-/** How long the page says that something was recovered, or that the session had expired. */
+/** How long the page says that something was recovered, that it is connected again, or that the session had expired. */
 const RECOVERED_FOR = 8000;
+const RECONNECTED_FOR = 3000;
 const EXPIRED_FOR = 3000;
 
 export function Header({ timeline }: { timeline: Timeline }) {
@@ -74,6 +76,8 @@ export function Header({ timeline }: { timeline: Timeline }) {
   );
 }
 
+const serverShape = object({ name: text, version: optional(text) });
+
 /** Known from the last page load until the server says it again. */
 function useServerName(): { name: string; version?: string } {
   const { client } = useMcpClient();
@@ -86,7 +90,7 @@ function useServerName(): { name: string; version?: string } {
   useEffect(() => {
     if (name) document.title = `${name} · Belay console`;
   }, [name]);
-  return name ? { name, version } : (load<{ name: string; version?: string }>('server') ?? { name: 'Belay console' });
+  return name ? { name, version } : (load('server', serverShape) ?? { name: 'Belay console' });
 }
 
 function StatusPill({ status }: { status: Status }) {
@@ -104,10 +108,12 @@ function StatusPill({ status }: { status: Status }) {
 
 /** Milliseconds since the last reconnect's news, at least as exact as the texts below need. */
 function usePassed(status: Status): number {
-  const [since, setSince] = useState(() => Date.now());
-  useEffect(() => setSince(Date.now()), [status.state, status.recovered, status.reason]);
-  const now = useNow(500, status.state === 'connected' && Date.now() - since < RECOVERED_FOR + 1000);
-  return Math.max(0, now - since);
+  const news = `${status.state} ${status.recovered} ${status.reason}`;
+  const [last, setLast] = useState(() => ({ news, at: Date.now() }));
+  // While it renders: the text of a moment that is over is not shown first.
+  if (last.news !== news) setLast({ news, at: Date.now() });
+  const now = useNow(500, status.state === 'connected' && Date.now() - last.at < RECOVERED_FOR + 1000);
+  return Math.max(0, now - last.at);
 }
 
 type Tone = 'good' | 'busy' | 'bad' | 'off' | 'news';
@@ -121,6 +127,9 @@ function describe(status: Status, passed: number): { text: string; tone: Tone } 
       if (status.recovered > 0 && passed < RECOVERED_FOR) {
         const what = status.recovered === 1 ? 'missed notification' : 'missed notifications';
         return { text: `Recovered ${status.recovered} ${what}`, tone: 'news' };
+      }
+      if (status.wasReconnected && status.recovered === 0 && passed < RECONNECTED_FOR) {
+        return { text: 'Reconnected', tone: 'news' };
       }
       return { text: 'Connected', tone: 'good' };
     case 'connecting':

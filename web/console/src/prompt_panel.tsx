@@ -1,15 +1,18 @@
 import type { GetPromptResult, Prompt } from '@modelcontextprotocol/client';
+import { recordOf, text } from 'belay-client/shapes';
 import { useMcpClient } from 'belay-react';
 import { useState, type FormEvent } from 'react';
 import { CompletedInput } from './completed_input';
 import { Content } from './content';
-import { messageOf } from './format';
+import { messageOf, ownValue } from './format';
 import { Panel } from './panel';
 import { usePersisted } from './storage';
 
+const valuesShape = recordOf(text);
+
 export function PromptPanel({ prompt, onClose }: { prompt: Prompt; onClose(): void }) {
   const { client, status } = useMcpClient();
-  const [values, setValues] = usePersisted<Record<string, string>>(`prompt:${prompt.name}`, () => ({}));
+  const [values, setValues] = usePersisted<Record<string, string>>(`prompt:${prompt.name}`, valuesShape, () => ({}));
   const [result, setResult] = useState<GetPromptResult>();
   const [error, setError] = useState<string>();
 
@@ -36,7 +39,7 @@ export function PromptPanel({ prompt, onClose }: { prompt: Prompt; onClose(): vo
               name={name}
               description={description}
               required={required ?? false}
-              value={values[name] ?? ''}
+              value={ownValue(values, name) ?? ''}
               onValue={value => setValues({ ...values, [name]: value })}
               from={{ type: 'ref/prompt', name: prompt.name }}
               others={values}

@@ -1,4 +1,5 @@
 import type { ElicitRequestURLParams } from '@modelcontextprotocol/client';
+import { object, text } from 'belay-client/shapes';
 import { useId, useState, type FormEvent, type ReactNode } from 'react';
 import { Content } from './content';
 import { LinkIcon } from './icons';
@@ -95,9 +96,11 @@ function OtherAnswers({ question }: { question: Elicitation }) {
   );
 }
 
+const answerShape = object({ text, model: text });
+
 function SamplingCard({ question }: { question: Sampling }) {
   const id = useId();
-  const [answer, setAnswer] = usePersisted(`answer:${keyOf(question)}`, () => ({ text: '', model: 'person' }));
+  const [answer, setAnswer] = usePersisted(`answer:${keyOf(question)}`, answerShape, () => ({ text: '', model: 'person' }));
   const { messages, systemPrompt, maxTokens } = question.params;
   const onSubmit = (event: FormEvent) => {
     event.preventDefault();

@@ -4,11 +4,12 @@ import {
   type Resource,
   type ResourceTemplateType,
 } from '@modelcontextprotocol/client';
+import { recordOf, text } from 'belay-client/shapes';
 import { useMcpClient } from 'belay-react';
 import { useCallback, useEffect, useMemo, useState, type FormEvent } from 'react';
 import { CompletedInput } from './completed_input';
 import { ResourceBody } from './content';
-import { messageOf } from './format';
+import { messageOf, ownValue } from './format';
 import { BellIcon } from './icons';
 import { Panel } from './panel';
 import { usePersisted } from './storage';
@@ -35,10 +36,12 @@ interface TemplateProps {
   onClose(): void;
 }
 
+const valuesShape = recordOf(text);
+
 /** A form of the template's variables; reads what they make. */
 export function TemplatePanel({ template, subscriptions, onClose }: TemplateProps) {
   const parsed = useMemo(() => new UriTemplate(template.uriTemplate), [template.uriTemplate]);
-  const [values, setValues] = usePersisted<Record<string, string>>(`template:${template.uriTemplate}`, () => ({}));
+  const [values, setValues] = usePersisted<Record<string, string>>(`template:${template.uriTemplate}`, valuesShape, () => ({}));
   const [uri, setUri] = useState<string>();
   const onSubmit = (event: FormEvent) => {
     event.preventDefault();
@@ -53,7 +56,7 @@ export function TemplatePanel({ template, subscriptions, onClose }: TemplateProp
             <CompletedInput
               key={name}
               name={name}
-              value={values[name] ?? ''}
+              value={ownValue(values, name) ?? ''}
               onValue={value => setValues({ ...values, [name]: value })}
               from={{ type: 'ref/resource', uri: template.uriTemplate }}
               others={values}

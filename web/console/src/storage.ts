@@ -1,40 +1,31 @@
 // What the page itself keeps across a reload. Calls and sessions are kept by belay-client.
+import { listOf, time, type Shape } from 'belay-client/shapes';
+import { browserStorage, Shelf } from 'belay-client/storage';
 import { useCallback, useEffect, useState } from 'react';
 
-const PREFIX = 'belay_console_';
+const shelf = new Shelf(browserStorage('sessionStorage'), 'belay_console_');
+/** Longer values are not kept: calls need the room more than what was typed does. In characters. */
+const LONGEST = 256 * 1024;
 
-export function load<T>(key: string): T | undefined {
-  try {
-    const text = sessionStorage.getItem(PREFIX + key);
-    return text === null ? undefined : (JSON.parse(text) as T);
-  } catch {
-    return undefined;
-  }
+/** Undefined also for what has another shape: it is dropped, and the browser's console is told. */
+export function load<T>(key: string, shape: Shape<T>): T | undefined {
+  return shelf.json(key, shape);
 }
 
-/** Does nothing where there is no storage, or no room in it. */
+/** Where there is no room for it, nothing is kept; the page works without it. */
 export function save(key: string, value: unknown): void {
-  try {
-    sessionStorage.setItem(PREFIX + key, JSON.stringify(value));
-  } catch {
-    // The page works without it.
-  }
+  const json = JSON.stringify(value);
+  if (json.length > LONGEST || !shelf.put(key, json)) shelf.put(key, undefined);
 }
 
 /** Removes what is stored under keys that begin so. */
 export function drop(prefix: string): void {
-  try {
-    for (const key of Object.keys(sessionStorage)) {
-      if (key.startsWith(PREFIX + prefix)) sessionStorage.removeItem(key);
-    }
-  } catch {
-    // Nothing is stored where there is no storage.
-  }
+  for (const key of shelf.keys()) if (key.startsWith(prefix)) shelf.put(key, undefined);
 }
 
 /** State that survives a reload. The key must stay the same for the life of the component. */
-export function usePersisted<T>(key: string, initial: () => T): [T, (next: T) => void] {
-  const [value, setValue] = useState<T>(() => load<T>(key) ?? initial());
+export function usePersisted<T>(key: string, shape: Shape<T>, initial: () => T): [T, (next: T) => void] {
+  const [value, setValue] = useState<T>(() => load(key, shape) ?? initial());
   const set = useCallback(
     (next: T) => {
       setValue(next);
@@ -47,7 +38,7 @@ export function usePersisted<T>(key: string, initial: () => T): [T, (next: T) =>
 
 /** The times at which this tab loaded the page again, in milliseconds since the epoch. */
 export const reloads: readonly number[] = (() => {
-  const loads = load<number[]>('loads') ?? [];
+  const loads = load('loads', listOf(time)) ?? [];
   const now = Math.floor(performance.timeOrigin);
   const all = loads.at(-1) === now ? loads : [...loads, now].slice(-50);
   save('loads', all);

@@ -1,7 +1,11 @@
 // The resources this page listens to. The server keeps them with the session; the page keeps them across sessions.
+import { listOf, text } from 'belay-client/shapes';
 import { useMcpClient } from 'belay-react';
+import type { PendingRequest } from 'belay-client';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { load, save } from './storage';
+
+const urisShape = listOf(text);
 
 /** A server may ask a person before it says yes. */
 const timeout = 15 * 60_000;
@@ -18,9 +22,9 @@ export interface Subscriptions {
 
 export function useSubscriptions(): Subscriptions {
   const { client, status } = useMcpClient();
-  const [uris, setUris] = useState<ReadonlySet<string>>(() => new Set(load<string[]>('subscriptions')));
-  const [pending, setPending] = useState<ReadonlySet<string>>(new Set());
-  const [updated, setUpdated] = useState<ReadonlySet<string>>(() => new Set(load<string[]>('updated')));
+  const [uris, setUris] = useState<ReadonlySet<string>>(() => new Set(load('subscriptions', urisShape)));
+  const [pending, setPending] = useState<ReadonlySet<string>>(() => new Set(client.pending().flatMap(uriOf)));
+  const [updated, setUpdated] = useState<ReadonlySet<string>>(() => new Set(load('updated', urisShape)));
   useEffect(() => save('subscriptions', [...uris]), [uris]);
   useEffect(() => save('updated', [...updated]), [updated]);
 
@@ -33,6 +37,27 @@ export function useSubscriptions(): Subscriptions {
       }),
     [client],
   );
+
+  // What an earlier page load has asked for and the server has not answered yet.
+  useEffect(() => {
+    let isGone = false;
+    for (const request of client.pending()) {
+      const [uri] = uriOf(request);
+      if (uri === undefined || !request.recovered) continue;
+      const settle = (isSubscribed: boolean): void => {
+        if (isGone) return;
+        setPending(old => without(old, uri));
+        if (isSubscribed) setUris(old => new Set([...old, uri]));
+      };
+      request.answer.then(
+        () => settle(true),
+        () => settle(false),
+      );
+    }
+    return () => {
+      isGone = true;
+    };
+  }, [client]);
 
   // A new session knows of none.
   const latest = useRef(uris);
@@ -68,6 +93,12 @@ export function useSubscriptions(): Subscriptions {
     () => ({ uris, pending, updated, toggle, markRead }),
     [uris, pending, updated, toggle, markRead],
   );
+}
+
+/** The URI that a request subscribes to, if it does. */
+function uriOf({ method, params }: PendingRequest): string[] {
+  const { uri } = params;
+  return method === 'resources/subscribe' && typeof uri === 'string' ? [uri] : [];
 }
 
 function without(set: ReadonlySet<string>, uri: string): ReadonlySet<string> {

@@ -1,5 +1,6 @@
 // What crossed the wire: kept in memory, the newest of it also across a reload.
 import type { BelayClient, WireEvent } from 'belay-client';
+import { anything, either, flag, listOf, number, object, oneOf, optional, record, text, time } from 'belay-client/shapes';
 import { perFrame } from 'belay-react';
 import { oneLine } from './format';
 import { gapText } from './gap';
@@ -11,6 +12,20 @@ export interface Entry extends Omit<WireEvent, 'message'> {
   /** Missing if it was too large to keep across a reload. */
   readonly message?: unknown;
 }
+
+const entriesShape = listOf(
+  object({
+    at: time,
+    kind: oneOf('sent', 'received', 'opened', 'ended', 'reloaded'),
+    stream: optional(text),
+    eventId: optional(text),
+    replayed: optional(flag),
+    detail: optional(text),
+    summary: text,
+    message: anything,
+  }),
+);
+const messageShape = object({ id: optional(either(text, number)), method: optional(text), params: optional(record) });
 
 const MAX_ENTRIES = 5000;
 const MAX_STORED = 300;
@@ -36,9 +51,9 @@ export class Timeline {
   });
 
   constructor() {
-    for (const { key: _, ...entry } of load<Entry[]>('timeline') ?? []) {
-      this.#push(entry);
-      if (entry.message !== undefined) this.#summaryOf(entry as WireEvent); // Answers may still come.
+    for (const { at, kind, stream, eventId, replayed, detail, summary, message } of load('timeline', entriesShape) ?? []) {
+      this.#push({ at, kind, stream, eventId, replayed, detail, summary, message });
+      if (messageShape(message) && message.method !== undefined) this.#ask(kind, message.id, message.method); // Answers may still come.
     }
     const reloadedAt = reloads.at(-1);
     if (reloadedAt !== undefined && this.#entries.length > 0) {
@@ -105,15 +120,18 @@ export class Timeline {
   #summaryOf({ kind, message, detail }: WireEvent): string {
     if (!message) return `stream ${kind}${detail === undefined ? '' : `, ${detail}`}`;
     const told = message as Message;
-    const from = kind === 'sent' ? 'sent' : 'received';
     if (told.method !== undefined) {
-      if (told.id !== undefined) this.#asked.set(`${from} ${told.id}`, told.method);
+      this.#ask(kind, told.id, told.method);
       return summaryOf(told, undefined).slice(0, MAX_SUMMARY);
     }
-    const question = `${from === 'sent' ? 'received' : 'sent'} ${told.id}`;
+    const question = `${kind === 'sent' ? 'received' : 'sent'} ${told.id}`;
     const answers = this.#asked.get(question);
     this.#asked.delete(question);
     return summaryOf(told, answers).slice(0, MAX_SUMMARY);
+  }
+
+  #ask(kind: WireEvent['kind'], id: string | number | undefined, method: string): void {
+    if (id !== undefined) this.#asked.set(`${kind === 'sent' ? 'sent' : 'received'} ${id}`, method);
   }
 
   #save(): void {

@@ -1,4 +1,5 @@
 // What was typed into a form, and the value it stands for. Drafts are JSON, so that they can be stored.
+import { ownValue } from '../format';
 import type { Choice, Field } from './fields';
 import { isRecord } from './schema';
 
@@ -56,7 +57,7 @@ export function draftOf(field: Field, value: unknown): Draft {
       return Array.isArray(value) ? value.map(each => indexOf(field.choices, each)).filter(index => index !== '') : [];
     case 'object': {
       const from = isRecord(value) ? value : {};
-      return Object.fromEntries(field.fields.map(each => [each.name, draftOf(each, from[each.name])]));
+      return Object.fromEntries(field.fields.map(each => [each.name, draftOf(each, ownValue(from, each.name))]));
     }
     case 'array':
       return Array.isArray(value) ? value.map((each, index) => draftOf(field.item(index), each)) : [];
@@ -65,6 +66,46 @@ export function draftOf(field: Field, value: unknown): Draft {
         ? Object.entries(value).map(([key, each]) => ({ key, value: draftOf(field.value(key), each) }))
         : [];
   }
+}
+
+/** What of a stored draft fits the field; the rest is as in a new form. */
+export function fittingDraft(field: Field, draft: unknown): Draft {
+  switch (field.kind) {
+    case 'text':
+    case 'number':
+    case 'json':
+      return typeof draft === 'string' ? draft : emptyDraft(field);
+    case 'choice':
+      return typeof draft === 'string' && isChoice(field.choices, draft) ? draft : emptyDraft(field);
+    case 'boolean':
+      return typeof draft === 'boolean' || draft === null ? draft : emptyDraft(field);
+    case 'choices':
+      return isListOf(draft, (each): each is string => typeof each === 'string' && each !== '' && isChoice(field.choices, each))
+        ? draft
+        : emptyDraft(field);
+    case 'object': {
+      const from = isRecord(draft) ? draft : {};
+      return Object.fromEntries(
+        field.fields.map(each => [each.name, fittingDraft(each, ownValue(from, each.name))]),
+      );
+    }
+    case 'array':
+      return Array.isArray(draft) ? draft.map((each, index) => fittingDraft(field.item(index), each)) : emptyDraft(field);
+    case 'map':
+      return isListOf(draft, isPair)
+        ? draft.map(({ key, value }) => ({ key, value: fittingDraft(field.value(key), value) }))
+        : emptyDraft(field);
+  }
+}
+
+function isChoice(choices: readonly Choice[], index: string): boolean {
+  return index === '' || (/^\d+$/.test(index) && Number(index) < choices.length);
+}
+function isPair(value: unknown): value is { key: string; value: unknown } {
+  return isRecord(value) && typeof value['key'] === 'string';
+}
+function isListOf<T>(value: unknown, isItem: (each: unknown) => each is T): value is T[] {
+  return Array.isArray(value) && value.every(isItem);
 }
 
 function blankDraft(field: Field): Draft {
@@ -129,10 +170,10 @@ function read(field: Field, draft: Draft | undefined, path: string, problems: Ma
     case 'object': {
       const from = isRecord(draft) ? (draft as Record<string, Draft>) : {};
       // An optional object in which nothing was entered is left out, so what it requires is not asked for.
-      if (!field.required && field.fields.every(each => isBlank(each, from[each.name]))) return undefined;
+      if (!field.required && field.fields.every(each => isBlank(each, ownValue(from, each.name)))) return undefined;
       const result: Record<string, unknown> = {};
       for (const each of field.fields) {
-        const value = read(each, from[each.name], `${path}/${each.name}`, problems);
+        const value = read(each, ownValue(from, each.name), `${path}/${each.name}`, problems);
         if (value !== undefined) result[each.name] = value;
       }
       return result;
@@ -163,7 +204,7 @@ function isBlank(field: Field, draft: Draft | undefined): boolean {
   if (draft === undefined || draft === null || draft === '') return true;
   if (Array.isArray(draft)) return draft.length === 0;
   if (field.kind === 'object' && isRecord(draft)) {
-    return field.fields.every(each => isBlank(each, (draft as Record<string, Draft>)[each.name]));
+    return field.fields.every(each => isBlank(each, ownValue(draft as Record<string, Draft>, each.name)));
   }
   return false;
 }

@@ -1,4 +1,5 @@
 import { useId, useRef, type ReactNode } from 'react';
+import { ownValue } from '../format';
 import { PlusIcon, RemoveIcon } from '../icons';
 import { emptyDraft, type Draft, type Pair, type Problems } from './draft';
 import type { ArrayField, ChoicesField, Field, MapField, ObjectField } from './fields';
@@ -35,7 +36,7 @@ export function FormFields({ state }: { state: FormState }) {
           key={field.name}
           field={field}
           path={`/${field.name}`}
-          draft={(state.draft as Record<string, Draft>)[field.name]}
+          draft={ownValue(state.draft as Record<string, Draft>, field.name)}
           onDraft={next => state.setDraft({ ...(state.draft as Record<string, Draft>), [field.name]: next })}
           problems={state.problems}
           onTouch={state.touch}
@@ -179,7 +180,7 @@ function ObjectView({ field, path, draft, onDraft, ...rest }: FieldProps<ObjectF
           {...rest}
           field={each}
           path={`${path}/${each.name}`}
-          draft={values[each.name]}
+          draft={ownValue(values, each.name)}
           onDraft={next => onDraft({ ...values, [each.name]: next })}
         />
       ))}

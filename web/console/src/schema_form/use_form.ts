@@ -1,7 +1,8 @@
+import { anything, object, optional, text, type Shaped } from 'belay-client/shapes';
 import { useMemo, useState } from 'react';
 import { usePersisted } from '../storage';
 import { afterPress } from './after_press';
-import { draftOf, emptyDraft, valueOf, type Draft, type Problems } from './draft';
+import { draftOf, emptyDraft, fittingDraft, valueOf, type Draft, type Problems } from './draft';
 import { formOf, type ObjectField } from './fields';
 import { isRecord } from './schema';
 
@@ -10,6 +11,8 @@ interface Stored {
   draft: Draft;
   json?: string;
 }
+/** The draft has to fit its form besides, which may not be the one of the last page load. */
+const storedShape = object({ draft: anything, json: optional(text) });
 
 export interface FormState {
   readonly form: ObjectField;
@@ -32,7 +35,10 @@ export interface FormState {
 
 export function useForm(schema: unknown, storageKey: string): FormState {
   const form = useMemo(() => formOf(schema), [schema]);
-  const [stored, setStored] = usePersisted<Stored>(storageKey, () => ({ draft: emptyDraft(form) }));
+  const [found, setStored] = usePersisted<Shaped<typeof storedShape>>(storageKey, storedShape, () => ({
+    draft: emptyDraft(form),
+  }));
+  const stored: Stored = useMemo(() => ({ draft: fittingDraft(form, found.draft), json: found.json }), [form, found]);
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const [submitted, setSubmitted] = useState(false);
 
