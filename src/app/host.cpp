@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <stdexcept>
 
 namespace belay::app {
@@ -42,7 +43,7 @@ private:
 host::host(
     std::shared_ptr<detail::server_core> core, app::settings settings, base::clock const& clock,
     base::random_source& random, base::logger log, std::shared_ptr<base::log_output const> log_lines)
-    : settings_(std::move(settings)), log_(log.with("node", settings_.runtime.node_name)),
+    : settings_(std::move(settings)), clock_(clock), log_(log.with("node", settings_.runtime.node_name)),
       core_(std::move(core)), log_lines_(std::move(log_lines)), access_log_(log_), logs_access_(settings_.log_access)
 {
     for (unsigned i = 0; i < settings_.threads; ++i)
@@ -186,6 +187,47 @@ void host::start()
     });
     for (auto const& loop : loops_)
         threads_.emplace_back([&loop] { loop->run(); });
+    if (settings_.stall_warning > base::duration::zero())
+        watch_loops();
+}
+
+void host::watch_loops()
+{
+    std::vector<base::loop*> loops;
+    for (auto const& loop : loops_)
+        loops.push_back(loop.get());
+    watch_ = std::jthread([this, loops](std::stop_token const& stop) {
+        base::stall_watch watch(
+            loops, clock_, settings_.stall_warning, [this](base::stall const& stall) { tell_stall(stall); });
+        std::mutex mutex;
+        std::condition_variable_any ended;
+        std::unique_lock lock(mutex);
+        while (!stop.stop_requested()) {
+            watch.look();
+            // Often enough to see a stall not much later than it counts as one.
+            ended.wait_for(lock, stop, settings_.stall_warning / 4, [] { return false; });
+        }
+    });
+}
+
+void host::tell_stall(base::stall const& stall)
+{
+    if (!stall.is_told)
+        metrics_->loop_stalls.Increment();
+    if (stall.is_over)
+        metrics_->loop_stall_seconds.Observe(std::chrono::duration<double>(stall.held).count());
+    std::vector<base::log_field> fields{
+        {"loop", stall.loop},
+        {"held_ms", std::chrono::duration_cast<std::chrono::milliseconds>(stall.held).count()},
+        {"started", stall.started}};
+    // What is running holds it; what has returned may have left something behind that does, or have nothing to do with
+    // it.
+    if (!stall.handler.name.empty())
+        fields.emplace_back(
+            stall.handler.is_running ? "handler" : "last_handler", std::string_view(stall.handler.name));
+    log_.log_fields(
+        base::log_level::warning, stall.is_over ? "an event loop was held up and goes on" : "an event loop is held up",
+        fields);
 }
 
 void host::wait()
@@ -193,6 +235,7 @@ void host::wait()
     for (auto& thread : threads_)
         if (thread.joinable())
             thread.join();
+    watch_ = {};
 }
 
 void host::shut_down()
@@ -262,6 +305,7 @@ void host::stop_serving()
 void host::stop_loops()
 {
     limit_.reset();
+    watch_.request_stop();
     core_->stop();
     for (auto const& core : mounted_cores())
         core->stop();

@@ -6,6 +6,7 @@
 #include "app/settings.hpp"
 #include "base/io_loop.hpp"
 #include "base/log_output.hpp"
+#include "base/stall_watch.hpp"
 #include "base/worker_pool.hpp"
 #include "http/router.hpp"
 #include "observe/access_log.hpp"
@@ -70,6 +71,8 @@ private:
     [[nodiscard]] std::vector<std::shared_ptr<detail::server_core>> mounted_cores() const;
     void open_admin();
     [[nodiscard]] std::string metrics_text();
+    void watch_loops();
+    void tell_stall(base::stall const& stall);
     void write_access(http::access_record const& record) const;
     void drain_step();
     void close_connections();
@@ -77,6 +80,7 @@ private:
     void stop_loops();
 
     settings settings_;
+    base::clock const& clock_;
     base::logger log_;
     std::shared_ptr<detail::server_core> core_;
     std::vector<std::unique_ptr<base::io_loop>> loops_;
@@ -95,6 +99,7 @@ private:
     std::unique_ptr<admin> admin_;
     std::unique_ptr<http::server> admin_http_; // null: off
     std::vector<std::thread> threads_;
+    std::jthread watch_; // of the loops
 
     std::mutex metrics_mutex_; // of metrics_text(): counters that others keep are copied by one at a time
 

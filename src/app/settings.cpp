@@ -320,6 +320,9 @@ settings_table::settings_table(settings& into, program of)
         "of a socket unit.");
     b.text("endpoint", "", "PATH", into.endpoint, "Path of the MCP endpoint.");
     b.count<unsigned>("threads", "", into.threads, 1, 1024, "Event loops.", "one per core");
+    b.time(
+        "loop.stall_warning", "", into.stall_warning,
+        "An event loop that a handler holds up for this long is named in the log.", zero::allowed);
     b.count<unsigned>(
         "workers.threads", "", into.worker_threads, 1, 1024,
         "Threads for blocking tools; they start with the first call.", "one per core");

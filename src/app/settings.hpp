@@ -31,6 +31,7 @@ struct settings {
     base::log_format log_format = base::log_format::text;
     bool log_access = false;
     std::size_t log_queue_bytes = 1 << 20;
+    base::duration stall_warning = std::chrono::seconds(1); ///< 0: off
     std::string admin_listen; ///< empty: off
     unsigned admin_unix_mode = 0600;
     std::size_t admin_max_page = 1000;

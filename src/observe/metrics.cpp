@@ -55,6 +55,8 @@ metrics::metrics()
       sessions_expired(counter("belay_sessions_expired_total", "Sessions ended for being idle.")),
       task_failures(counter("belay_task_failures_total", "Failures that nobody was left to hear of.")),
       log_lines_dropped(counter("belay_log_lines_dropped_total", "Log lines that nobody has taken.")),
+      loop_stalls(counter("belay_loop_stalls_total", "Times that an event loop was held up.")),
+      loop_stall_seconds(histogram("belay_loop_stall_seconds", "How long event loops were held up.")),
       request_seconds(histogram("belay_request_seconds", "From a whole request to the end of its answer.")),
       append_seconds(histogram("belay_append_seconds", "Duration of appends to the store.")),
       connections_closed_(prometheus::BuildCounter()

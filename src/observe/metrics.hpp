@@ -49,6 +49,8 @@ public:
     prometheus::Counter& sessions_expired;
     prometheus::Counter& task_failures;
     prometheus::Counter& log_lines_dropped;
+    prometheus::Counter& loop_stalls;
+    prometheus::Histogram& loop_stall_seconds;
     prometheus::Histogram& request_seconds;
     prometheus::Histogram& append_seconds;
 

@@ -260,6 +260,7 @@ void server_core::start(runtime::node& node, base::loop& loop, runtime::session_
         auto& timer = timers_.emplace_back();
         timer = std::make_unique<base::timer>(
             loop.timers(), [&node, &loop, &timer, period, &function, due = loop.now() + period]() mutable {
+                base::handler_scope const running("a periodic function");
                 try {
                     function();
                 } catch (std::exception const& error) {
@@ -371,6 +372,7 @@ server_core::initialize_result(protocol::revision revision, runtime::session_mod
 runtime::outcome server_core::handle(runtime::incoming const& request)
 {
     auto const& method = request.message.method;
+    base::handler_scope const running(method, subject_of(request.message));
     if (method == protocol::method::tools_call)
         return call_tool(request);
     if (method == protocol::method::ping)
