@@ -55,5 +55,8 @@ for line in head.splitlines()[1:]:
 for flag, meaning in flags:
     out += [".TP", f".B {roff(flag)}", roff(meaning)]
 out += [".SH FILES", ".TP", ".I belay.toml", "Settings, read from the working directory."]
+out += [".SH SIGNALS", ".TP", "SIGTERM, SIGINT"]
+out += ["Calls may finish within the time of \\-\\-drain; the second signal does not wait."]
+out += [".TP", "SIGHUP", "Reads the settings again and takes over the log's level and whether requests are logged."]
 out += [".SH EXIT STATUS", "0 after a clean stop, 2 for bad settings or a command that does not exist."]
 print("\n".join(out))

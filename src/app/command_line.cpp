@@ -1,19 +1,19 @@
 #include "app/command_line.hpp"
 
 #include "app/build_info.hpp"
+#include "app/say.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 
 namespace belay::app {
 
 namespace {
 
-constexpr auto default_file = "belay.toml";
+constexpr std::string_view default_file = "belay.toml";
 
 /// What CLI11 says of a bad command line, in our words where it only lists what it did not expect.
 std::string explain(CLI::ParseError const& error, CLI::App const& app, int argc, char** argv)
@@ -37,23 +37,52 @@ std::string explain(CLI::ParseError const& error, CLI::App const& app, int argc,
 
 }
 
-std::expected<settings, int>
-parse_command_line(std::string const& name, std::string const& version, int argc, char** argv, program of)
+std::expected<settings, std::string> settings_source::read() const
 {
     settings chosen;
+    chosen.is_stdio = is_stdio;
     settings_table const table(chosen, of);
+    auto path = file;
+    if (path.empty() && std::filesystem::exists(default_file))
+        path = default_file;
+    if (!path.empty())
+        if (auto const loaded = table.load_file(path); !loaded)
+            return std::unexpected(loaded.error());
+    if (auto const loaded = table.load_environment(); !loaded)
+        return std::unexpected(loaded.error());
+    for (auto const& each : table.entries()) {
+        auto const given = flags.find(each.key);
+        if (given == flags.end() || given->second.empty())
+            continue;
+        if (each.clear)
+            each.clear();
+        for (auto const& value : given->second)
+            if (auto const set = each.set(value); !set)
+                return std::unexpected(fmt::format("--{} {}: {}", each.flag, value, set.error()));
+    }
+    if (auto const completed = complete(chosen); !completed)
+        return std::unexpected(completed.error());
+    return chosen;
+}
+
+std::expected<command_line, int>
+parse_command_line(std::string const& name, std::string const& version, int argc, char** argv, program of)
+{
+    settings presets;
+    settings_table const table(presets, of);
+    settings_source source;
+    source.of = of;
     CLI::App app(fmt::format(
         "{} {}: serves MCP over HTTP or stdio; calls survive the loss of their connection.\n"
         "Each setting can also stand in belay.toml under its key or in the environment as BELAY_KEY; flags win.\n"
         "Times are written 500ms, 15s, 10m, 1h; sizes 64KiB, 8MiB, 1GiB.",
         name, version));
     app.set_version_flag("--version", fmt::format("{} {}\n{}", name, version, build_info()));
-    std::string file;
-    app.add_option("--config", file, "Settings file; belay.toml in this folder is read without it.")->type_name("FILE");
-    std::map<std::string, std::vector<std::string>> given;
+    app.add_option("--config", source.file, "Settings file; belay.toml in this folder is read without it.")
+        ->type_name("FILE");
     for (auto const& each : table.entries()) {
         auto const flags = each.alias.empty() ? "--" + each.flag : "--" + each.flag + ",--" + each.alias;
-        auto* const option = app.add_option(flags, given[each.key], each.help);
+        auto* const option = app.add_option(flags, source.flags[each.key], each.help);
         option->type_name(each.shape)->default_str(each.preset);
         if (each.is_list)
             option->expected(1, 1000);
@@ -61,7 +90,7 @@ parse_command_line(std::string const& name, std::string const& version, int argc
             option->expected(1);
     }
     app.add_flag(
-        "--stdio", chosen.is_stdio,
+        "--stdio", source.is_stdio,
         "Serve one client over standard input and output, a message per line, instead of HTTP.");
     bool wants_settings = false;
     app.add_flag("--settings", wants_settings, "Print the reference of all settings as Markdown and exit.");
@@ -72,38 +101,23 @@ parse_command_line(std::string const& name, std::string const& version, int argc
     } catch (CLI::Success const& asked) {
         return std::unexpected(app.exit(asked));
     } catch (CLI::ParseError const& error) {
-        fmt::print(stderr, "{}: {}\n", name, explain(error, app, argc, argv));
+        say_error(name, explain(error, app, argc, argv));
         return std::unexpected(2);
     }
     if (wants_settings) {
         fmt::print("{}", table.markdown());
         return std::unexpected(0);
     }
-    auto const fail = [&](std::string const& why) {
-        fmt::print(stderr, "{}: {}\n", name, why);
+    auto chosen = source.read();
+    if (!chosen) {
+        say_error(name, chosen.error());
         return std::unexpected(2);
-    };
-    if (file.empty() && std::filesystem::exists(default_file))
-        file = default_file;
-    if (!file.empty())
-        if (auto const loaded = table.load_file(file); !loaded)
-            return fail(loaded.error());
-    if (auto const loaded = table.load_environment(); !loaded)
-        return fail(loaded.error());
-    for (auto const& each : table.entries()) {
-        if (each.clear && !given[each.key].empty())
-            each.clear();
-        for (auto const& value : given[each.key])
-            if (auto const set = each.set(value); !set)
-                return fail(fmt::format("--{} {}: {}", each.flag, value, set.error()));
     }
-    if (auto const completed = complete(chosen); !completed)
-        return fail(completed.error());
     if (wants_check) {
-        fmt::print("{}", table.toml());
+        fmt::print("{}", settings_table(*chosen, of).toml());
         return std::unexpected(0);
     }
-    return chosen;
+    return command_line{std::move(source), std::move(*chosen)};
 }
 
 }

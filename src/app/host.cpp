@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <stdexcept>
 
 namespace belay::app {
@@ -41,8 +42,9 @@ private:
 
 host::host(
     std::shared_ptr<detail::server_core> core, app::settings settings, base::clock const& clock,
-    base::random_source& random, base::logger log)
-    : settings_(std::move(settings)), log_(log.with("node", settings_.runtime.node_name)), core_(std::move(core))
+    base::random_source& random, base::logger log, std::shared_ptr<base::log_output const> log_lines)
+    : settings_(std::move(settings)), clock_(clock), log_(log.with("node", settings_.runtime.node_name)),
+      core_(std::move(core)), log_lines_(std::move(log_lines)), access_log_(log_), logs_access_(settings_.log_access)
 {
     for (unsigned i = 0; i < settings_.threads; ++i)
         loops_.push_back(std::make_unique<base::io_loop>(clock));
@@ -65,12 +67,10 @@ host::host(
     policy.exempt_paths = {"/healthz", "/readyz"};
     settings_.http.on_exchange_end = [this](http::access_record const& record) {
         metrics_->request_seconds.Observe(std::chrono::duration<double>(record.duration).count());
-        if (access_log_)
+        if (logs_access_.load(std::memory_order_relaxed))
             write_access(record);
     };
-    settings_.http.takes_notes = settings_.log_access;
-    if (settings_.log_access)
-        access_log_ = std::make_unique<observe::access_log>(log_);
+    settings_.http.takes_notes = &logs_access_;
     std::vector<base::io_loop*> loops;
     for (auto const& loop : loops_)
         loops.push_back(loop.get());
@@ -133,12 +133,19 @@ void host::add_routes()
             http::respond_text(exchange, 200, "ready");
     });
     get("/metrics", [this](http::exchange& exchange) {
-        metrics_->workers_running.Set(static_cast<double>(workers_->running()));
-        metrics_->workers_queued.Set(static_cast<double>(workers_->queued()));
-        exchange.respond(
-            {200, "text/plain; version=0.0.4; charset=utf-8", {}},
-            node_->metrics_text(http_->statistics().open_connections));
+        exchange.respond({200, "text/plain; version=0.0.4; charset=utf-8", {}}, metrics_text());
     });
+}
+
+std::string host::metrics_text()
+{
+    std::lock_guard const lock(metrics_mutex_);
+    auto const http = http_->statistics();
+    metrics_->workers_running.Set(static_cast<double>(workers_->running()));
+    metrics_->workers_queued.Set(static_cast<double>(workers_->queued()));
+    if (log_lines_)
+        observe::catch_up(metrics_->log_lines_dropped, log_lines_->dropped());
+    return node_->metrics_text(http.open_connections);
 }
 
 void host::open_admin()
@@ -155,7 +162,7 @@ void host::open_admin()
     with.policy.allow_origin.clear();
     with.policy.exempt_paths.clear();
     with.on_exchange_end = nullptr;
-    with.takes_notes = false;
+    with.takes_notes = nullptr;
     admin_http_ = std::make_unique<http::server>(
         std::vector<base::io_loop*>{loops_.front().get()}, std::move(with), *admin_, log_);
 }
@@ -165,7 +172,7 @@ void host::write_access(http::access_record const& record) const
     std::vector<base::log_field> notes;
     for (auto const& each : record.notes)
         notes.emplace_back(each.name, std::string_view(each.value));
-    access_log_->write(
+    access_log_.write(
         {http::to_string(record.method), record.path, record.status, record.bytes_in, record.bytes_out, record.duration,
          notes});
 }
@@ -180,6 +187,47 @@ void host::start()
     });
     for (auto const& loop : loops_)
         threads_.emplace_back([&loop] { loop->run(); });
+    if (settings_.stall_warning > base::duration::zero())
+        watch_loops();
+}
+
+void host::watch_loops()
+{
+    std::vector<base::loop*> loops;
+    for (auto const& loop : loops_)
+        loops.push_back(loop.get());
+    watch_ = std::jthread([this, loops](std::stop_token const& stop) {
+        base::stall_watch watch(
+            loops, clock_, settings_.stall_warning, [this](base::stall const& stall) { tell_stall(stall); });
+        std::mutex mutex;
+        std::condition_variable_any ended;
+        std::unique_lock lock(mutex);
+        while (!stop.stop_requested()) {
+            watch.look();
+            // Often enough to see a stall not much later than it counts as one.
+            ended.wait_for(lock, stop, settings_.stall_warning / 4, [] { return false; });
+        }
+    });
+}
+
+void host::tell_stall(base::stall const& stall)
+{
+    if (!stall.is_told)
+        metrics_->loop_stalls.Increment();
+    if (stall.is_over)
+        metrics_->loop_stall_seconds.Observe(std::chrono::duration<double>(stall.held).count());
+    std::vector<base::log_field> fields{
+        {"loop", stall.loop},
+        {"held_ms", std::chrono::duration_cast<std::chrono::milliseconds>(stall.held).count()},
+        {"started", stall.started}};
+    // What is running holds it; what has returned may have left something behind that does, or have nothing to do with
+    // it.
+    if (!stall.handler.name.empty())
+        fields.emplace_back(
+            stall.handler.is_running ? "handler" : "last_handler", std::string_view(stall.handler.name));
+    log_.log_fields(
+        base::log_level::warning, stall.is_over ? "an event loop was held up and goes on" : "an event loop is held up",
+        fields);
 }
 
 void host::wait()
@@ -187,6 +235,7 @@ void host::wait()
     for (auto& thread : threads_)
         if (thread.joinable())
             thread.join();
+    watch_ = {};
 }
 
 void host::shut_down()
@@ -256,6 +305,7 @@ void host::stop_serving()
 void host::stop_loops()
 {
     limit_.reset();
+    watch_.request_stop();
     core_->stop();
     for (auto const& core : mounted_cores())
         core->stop();

@@ -5,6 +5,8 @@
 #include "app/admin.hpp"
 #include "app/settings.hpp"
 #include "base/io_loop.hpp"
+#include "base/log_output.hpp"
+#include "base/stall_watch.hpp"
 #include "base/worker_pool.hpp"
 #include "http/router.hpp"
 #include "observe/access_log.hpp"
@@ -13,8 +15,10 @@
 #include "transport/stateless_http.hpp"
 #include "transport/streamable_http.hpp"
 
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -24,9 +28,10 @@ namespace belay::app {
 class host {
 public:
     /// Listens at once; serves from start() on. Throws std::runtime_error with a sentence for the operator.
+    /// `log_lines`, where given, is asked how many lines it has dropped.
     host(
         std::shared_ptr<detail::server_core> core, settings settings, base::clock const& clock,
-        base::random_source& random, base::logger log);
+        base::random_source& random, base::logger log, std::shared_ptr<base::log_output const> log_lines = {});
     ~host();
 
     /// Runs the loops on threads of their own.
@@ -37,6 +42,8 @@ public:
     void shut_down();
     /// Stops without waiting for calls. From any thread.
     void stop_now();
+    /// Turns the access log on or off. From any thread.
+    void log_access(bool is_on) noexcept { logs_access_.store(is_on, std::memory_order_relaxed); }
     /// Whether a blocking tool is still running, after wait(). Destroying the host waits for it.
     [[nodiscard]] bool is_held_up() const { return workers_->running() > 0; }
 
@@ -63,6 +70,9 @@ private:
     /// The servers that are mounted, each once, without the main one.
     [[nodiscard]] std::vector<std::shared_ptr<detail::server_core>> mounted_cores() const;
     void open_admin();
+    [[nodiscard]] std::string metrics_text();
+    void watch_loops();
+    void tell_stall(base::stall const& stall);
     void write_access(http::access_record const& record) const;
     void drain_step();
     void close_connections();
@@ -70,6 +80,7 @@ private:
     void stop_loops();
 
     settings settings_;
+    base::clock const& clock_;
     base::logger log_;
     std::shared_ptr<detail::server_core> core_;
     std::vector<std::unique_ptr<base::io_loop>> loops_;
@@ -81,11 +92,16 @@ private:
     std::unique_ptr<transport::streamable_http> endpoint_;
     std::vector<std::unique_ptr<transport::stateless_http>> mounts_;
     http::router router_;
-    std::unique_ptr<observe::access_log> access_log_; // null: off
+    std::shared_ptr<base::log_output const> log_lines_;
+    observe::access_log access_log_;
+    std::atomic<bool> logs_access_;
     std::unique_ptr<http::server> http_;
     std::unique_ptr<admin> admin_;
     std::unique_ptr<http::server> admin_http_; // null: off
     std::vector<std::thread> threads_;
+    std::jthread watch_; // of the loops
+
+    std::mutex metrics_mutex_; // of metrics_text(): counters that others keep are copied by one at a time
 
     // On the first loop.
     enum class phase { serving, draining, closing, stopped } phase_ = phase::serving;

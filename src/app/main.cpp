@@ -57,9 +57,9 @@ int main(int argc, char** argv)
     belay::app::add_reference(server);
     server.mount_stateless(belay::app::hello_path, belay::app::hello_server(BELAY_VERSION));
     belay::base::system_random random;
-    if (parsed->reference_background)
+    if (parsed->settings.reference_background)
         belay::app::add_reference_background(server, random);
-    if (parsed->reference_stderr)
+    if (parsed->settings.reference_stderr)
         belay::app::add_reference_stderr(server);
     return belay::app::serve(server, *parsed);
 }

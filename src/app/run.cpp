@@ -1,6 +1,7 @@
 // belay::run: a server as a program.
 #include "app/command_line.hpp"
 #include "app/host.hpp"
+#include "app/say.hpp"
 #include "app/stdio.hpp"
 #include "app/systemd.hpp"
 
@@ -11,8 +12,9 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace belay {
 
@@ -52,25 +54,132 @@ printed_addresses addresses_of(host const& host)
     return printed;
 }
 
+std::string greeting(server const& server, host const& host, settings const& settings)
+{
+    auto where = addresses_of(host);
+    for (auto const& each : server.core()->mounts())
+        where.others += fmt::format("Without sessions: {}{}\n", where.url, each.path);
+    return fmt::format(
+        "{} {} serves MCP at {}{}\n"
+        "{}"
+        "Try it:\n"
+        "  curl -si {}{}{} -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' "
+        "\\\n"
+        "    -d "
+        "'{{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{{\"protocolVersion\":\"2025-11-25\","
+        "\"capabilities\":{{}},\"clientInfo\":{{\"name\":\"curl\",\"version\":\"0\"}}}}}}'\n",
+        server.core()->name(), server.core()->version(), where.url, settings.endpoint, where.others, where.curl_option,
+        where.url, settings.endpoint);
 }
 
-int serve(server const& server, settings const& settings)
+bool has_terminal() noexcept
 {
+    int const terminal = ::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (terminal >= 0)
+        ::close(terminal);
+    return terminal >= 0;
+}
+
+bool is_ignored(int signal) noexcept
+{
+    struct sigaction now{};
+    return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+std::string listed(std::vector<std::string> const& keys)
+{
+    std::string text;
+    for (auto const& each : keys)
+        text.append(text.empty() ? "" : ", ").append(each);
+    return text;
+}
+
+/// What SIGHUP asks for: reads the settings again, takes over what can change, and says what came of it.
+class reloader {
+public:
+    reloader(command_line const& with, host& host, base::logger::shared_level level, base::logger const& log)
+        : source_(with.source), running_(with.settings), host_(host), level_(std::move(level)),
+          // Who asks for it wants to hear of it; only a log that is off says nothing.
+          always_(log.at(base::log_level::info))
+    {
+    }
+
+    void reload()
+    {
+        auto const log = level_->load() == base::log_level::off ? base::logger() : always_;
+        auto fresh = source_.read();
+        if (!fresh)
+            return log.error("settings not reloaded, nothing has changed: {}", fresh.error());
+        auto const changes = compare(running_, *fresh, source_.of);
+        running_.log_level = fresh->log_level;
+        running_.log_access = fresh->log_access;
+        level_->store(fresh->log_level);
+        host_.log_access(fresh->log_access);
+
+        std::vector<base::log_field> fields;
+        auto const reloaded = listed(changes.reloaded);
+        auto const not_reloaded = listed(changes.not_reloaded);
+        if (!reloaded.empty())
+            fields.emplace_back("reloaded", std::string_view(reloaded));
+        if (!not_reloaded.empty())
+            fields.emplace_back("needs_restart", std::string_view(not_reloaded));
+        log.log_fields(
+            not_reloaded.empty() ? base::log_level::info : base::log_level::warning,
+            reloaded.empty() ? "settings unchanged" : "settings reloaded", fields);
+    }
+
+private:
+    settings_source const source_;
+    settings running_;
+    host& host_;
+    base::logger::shared_level level_;
+    base::logger always_;
+};
+
+void tell_reload(base::clock const& clock, std::function<void()> const& reload)
+{
+    // The time is for units of Type=notify-reload, which want to know that it is not an old notice.
+    auto const now = std::chrono::duration_cast<std::chrono::microseconds>(clock.now().time_since_epoch());
+    notify_service_manager(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", now.count()));
+    reload();
+    notify_service_manager("READY=1");
+}
+
+}
+
+int serve(server const& server, command_line const& with)
+{
+    // Here and not in a library's constructor, because the process is ours from here on: a client, a log or a terminal
+    // that has gone is an error of the write that meets it, and ends nothing.
+    std::signal(SIGPIPE, SIG_IGN);
+    auto const& settings = with.settings;
     if (settings.is_stdio)
         return serve_stdio(server, settings);
     try {
         http::raise_descriptor_limit();
         base::machine_clock clock;
         base::system_random random;
-        auto const log = base::stderr_logger(settings.log_level, settings.log_format);
-        host host(server.core(), settings, clock, random, log);
+        auto const log_lines = base::stderr_output(settings.log_format, settings.log_queue_bytes);
+        auto const level = std::make_shared<std::atomic<base::log_level>>(settings.log_level);
+        auto const log = base::line_logger(level, settings.log_format, log_lines);
+        auto const node_log = log.with("node", settings.runtime.node_name);
+        host host(server.core(), settings, clock, random, log, log_lines);
 
+        reloader reloader(with, host, level, node_log);
+        // The end of its terminal is a SIGHUP too, and means that whoever started it has gone. Under nohup it is to
+        // stay.
+        bool const ends_with_terminal = has_terminal() && !is_ignored(SIGHUP);
         base::io_loop signals_loop(clock);
-        boost::asio::signal_set signals(signals_loop.context(), SIGTERM, SIGINT);
+        boost::asio::signal_set signals(signals_loop.context(), SIGTERM, SIGINT, SIGHUP);
         int seen = 0;
         std::function<void(boost::system::error_code const&, int)> const on_signal
-            = [&](boost::system::error_code const& error, int) {
+            = [&](boost::system::error_code const& error, int signal) {
                   if (error)
+                      return;
+                  signals.async_wait(on_signal);
+                  if (signal == SIGHUP && !(ends_with_terminal && !has_terminal()))
+                      return tell_reload(clock, [&] { reloader.reload(); });
+                  if (signal == SIGHUP && seen > 0)
                       return;
                   // The second one means: now.
                   if (++seen == 1) {
@@ -79,41 +188,31 @@ int serve(server const& server, settings const& settings)
                   } else {
                       host.stop_now();
                   }
-                  signals.async_wait(on_signal);
               };
         signals.async_wait(on_signal);
         std::thread signal_thread([&] { signals_loop.run(); });
 
         host.start();
-        auto where = addresses_of(host);
-        for (auto const& each : server.core()->mounts())
-            where.others += fmt::format("Without sessions: {}{}\n", where.url, each.path);
-        fmt::print(
-            "{} {} serves MCP at {}{}\n"
-            "{}"
-            "Try it:\n"
-            "  curl -si {}{}{} -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' "
-            "\\\n"
-            "    -d "
-            "'{{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{{\"protocolVersion\":\"2025-11-25\","
-            "\"capabilities\":{{}},\"clientInfo\":{{\"name\":\"curl\",\"version\":\"0\"}}}}}}'\n",
-            server.core()->name(), server.core()->version(), where.url, settings.endpoint, where.others,
-            where.curl_option, where.url, settings.endpoint);
-        std::fflush(stdout);
+        {
+            // The way of the log: nobody may be there to read it.
+            auto text = greeting(server, host, settings);
+            base::log_output out(STDOUT_FILENO, text.size(), [](std::uint64_t) { return std::string(); });
+            out.write(std::move(text));
+        }
         notify_service_manager("READY=1");
         host.wait();
         signals_loop.stop();
         signal_thread.join();
         if (host.is_held_up()) {
             // Its threads cannot be ended and must not outlive what they use: so all of the process ends here.
-            log.with("node", settings.runtime.node_name)
-                .warning(
-                    "stopped; blocking tools that did not return and are left behind: {}", host.workers().running());
+            node_log.warning(
+                "stopped; blocking tools that did not return and are left behind: {}", host.workers().running());
+            log_lines->flush();
             std::_Exit(0);
         }
         return 0;
     } catch (std::exception const& error) {
-        fmt::print(stderr, "{}: {}\n", server.core()->name(), error.what());
+        say_error(server.core()->name(), error.what());
         return 2;
     }
 }

@@ -83,8 +83,10 @@ struct builder {
     {
         into.push_back(
             {std::string(key), dashed(key), std::string(alias), std::string(shape), std::string(help),
-             std::move(preset), is_list, std::move(set), std::move(clear), std::move(show)});
+             std::move(preset), is_list, false, std::move(set), std::move(clear), std::move(show)});
     }
+    /// The last one can change while the program runs.
+    void reloads() { into.back().reloads = true; }
     void text(
         std::string_view key, std::string_view alias, std::string_view shape, std::string& value, std::string_view help)
     {
@@ -318,6 +320,9 @@ settings_table::settings_table(settings& into, program of)
         "of a socket unit.");
     b.text("endpoint", "", "PATH", into.endpoint, "Path of the MCP endpoint.");
     b.count<unsigned>("threads", "", into.threads, 1, 1024, "Event loops.", "one per core");
+    b.time(
+        "loop.stall_warning", "", into.stall_warning,
+        "An event loop that a handler holds up for this long is named in the log.", zero::allowed);
     b.count<unsigned>(
         "workers.threads", "", into.worker_threads, 1, 1024,
         "Threads for blocking tools; they start with the first call.", "one per core");
@@ -483,13 +488,18 @@ settings_table::settings_table(settings& into, program of)
          {"warning", base::log_level::warning},
          {"error", base::log_level::error},
          {"off", base::log_level::off}},
-        "The least that is logged.");
+        "The least that is logged. Reloaded on SIGHUP.");
+    b.reloads();
     b.choice<base::log_format>(
         "log.format", "", into.log_format, {{"text", base::log_format::text}, {"json", base::log_format::json}},
         "Form of the log on standard error.");
     b.choice<bool>(
         "log.access", "", into.log_access, {{"off", false}, {"on", true}},
-        "Whether the log has a line for every finished request.");
+        "Whether the log has a line for every finished request. Reloaded on SIGHUP.");
+    b.reloads();
+    b.bytes(
+        "log.queue", "", into.log_queue_bytes,
+        "Log lines that wait to be written; those that find no room are dropped and counted.");
     b.text_or_off(
         "admin.listen", "", "ADDRESS", into.admin_listen,
         "Where to list and end sessions: HOST:PORT on loopback, or unix:PATH.");
@@ -652,6 +662,19 @@ outcome check_admin(settings const& settings)
     return {};
 }
 
+}
+
+settings_changes compare(settings running, settings fresh, program of)
+{
+    settings_table const before(running, of);
+    settings_table const after(fresh, of);
+    settings_changes changes;
+    for (std::size_t i = 0; i < before.entries().size(); ++i) {
+        auto const& entry = before.entries()[i];
+        if (entry.show() != after.entries()[i].show())
+            (entry.reloads ? changes.reloaded : changes.not_reloaded).push_back(entry.key);
+    }
+    return changes;
 }
 
 std::expected<void, std::string> complete(settings& settings)

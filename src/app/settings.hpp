@@ -30,6 +30,8 @@ struct settings {
     base::log_level log_level = base::log_level::info;
     base::log_format log_format = base::log_format::text;
     bool log_access = false;
+    std::size_t log_queue_bytes = 1 << 20;
+    base::duration stall_warning = std::chrono::seconds(1); ///< 0: off
     std::string admin_listen; ///< empty: off
     unsigned admin_unix_mode = 0600;
     std::size_t admin_max_page = 1000;
@@ -64,6 +66,7 @@ public:
         std::string help;
         std::string preset; ///< the default as text
         bool is_list = false;
+        bool reloads = false; ///< it can change while the program runs
         std::function<std::expected<void, std::string>(std::string const&)> set;
         std::function<void()> clear; ///< of a list: a weightier source replaces it, and does not add to it
         /// The value as belay.toml has it; empty where nothing is set and the preset says what that means.
@@ -87,6 +90,13 @@ public:
 private:
     std::vector<entry> entries_;
 };
+
+/// The keys of what differs: what a running program takes over, and what needs a restart.
+struct settings_changes {
+    std::vector<std::string> reloaded;
+    std::vector<std::string> not_reloaded;
+};
+[[nodiscard]] settings_changes compare(settings running, settings fresh, program of = program::any);
 
 /// What follows from other settings, and what contradicts them. After everything is loaded.
 [[nodiscard]] std::expected<void, std::string> complete(settings& settings);

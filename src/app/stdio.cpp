@@ -1,6 +1,8 @@
 #include "app/stdio.hpp"
 
+#include "app/say.hpp"
 #include "base/io_loop.hpp"
+#include "base/log_output.hpp"
 #include "base/worker_pool.hpp"
 #include "server/core.hpp"
 #include "store/memory_store.hpp"
@@ -220,14 +222,14 @@ int serve_stdio(server const& server, settings const& settings)
     // Standard output is for messages alone: whatever else a tool prints there goes to standard error.
     int const messages = ::dup(STDOUT_FILENO);
     if (messages < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
-        fmt::print(stderr, "{}: standard output cannot be used\n", server.core()->name());
+        say_error(server.core()->name(), "standard output cannot be used");
         return 2;
     }
-    std::signal(SIGPIPE, SIG_IGN);
     base::machine_clock clock;
     base::system_random random;
-    auto const log
-        = base::stderr_logger(settings.log_level, settings.log_format).with("node", settings.runtime.node_name);
+    auto const log_lines = base::stderr_output(settings.log_format, settings.log_queue_bytes);
+    auto const level = std::make_shared<std::atomic<base::log_level>>(settings.log_level);
+    auto const log = base::line_logger(level, settings.log_format, log_lines).with("node", settings.runtime.node_name);
     base::io_loop loop(clock);
     observe::metrics metrics;
     store::memory_store store(settings.runtime.limits, random.next() >> 32);
@@ -235,7 +237,7 @@ int serve_stdio(server const& server, settings const& settings)
     try {
         server.core()->get_ready(settings.schemas);
     } catch (std::invalid_argument const& error) {
-        fmt::print(stderr, "{}: {}\n", server.core()->name(), error.what());
+        say_error(server.core()->name(), error.what());
         return 2;
     }
     base::worker_pool workers(settings.worker_threads, settings.worker_queue);
@@ -275,7 +277,7 @@ int serve_stdio(server const& server, settings const& settings)
             [&] { loop.post([&] { end(base::duration::zero()); }); });
         pipe = std::make_shared<transport::message_pipe>(
             node, *server.core(), loop, out, transport::message_pipe_settings{"local", settings.transport.batch_max});
-        boost::asio::signal_set signals(loop.context(), SIGTERM, SIGINT);
+        boost::asio::signal_set signals(loop.context(), SIGTERM, SIGINT, SIGHUP);
         signals.async_wait([&](boost::system::error_code const& error, int) {
             if (!error)
                 end(base::duration::zero());
@@ -301,8 +303,10 @@ int serve_stdio(server const& server, settings const& settings)
     }
     ::close(messages);
     server.core()->work_on(nullptr);
-    if (workers.running() > 0)
-        std::_Exit(0); // a blocking tool that does not listen; see host
+    if (workers.running() > 0) { // a blocking tool that does not listen; see host
+        log_lines->flush();
+        std::_Exit(0);
+    }
     return 0;
 }
 

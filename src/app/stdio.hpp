@@ -7,7 +7,8 @@
 
 namespace belay::app {
 
-/// Serves until the input ends or a signal comes. Returns the exit status.
+/// Serves until the input ends or a signal comes: SIGTERM, SIGINT, or SIGHUP, which means here that whoever started it
+/// has gone. Returns the exit status.
 int serve_stdio(server const& server, settings const& settings);
 
 }

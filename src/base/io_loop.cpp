@@ -57,7 +57,9 @@ void io_loop::poke()
 void io_loop::run()
 {
     auto const work = boost::asio::make_work_guard(context_);
+    handler_scope::of_this_thread = &handler_;
     context_.run();
+    handler_scope::of_this_thread = nullptr;
 }
 
 void io_loop::stop()

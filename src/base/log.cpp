@@ -1,5 +1,7 @@
 #include "base/log.hpp"
 
+#include "base/log_output.hpp"
+
 #include <fmt/chrono.h>
 
 #include <chrono>
@@ -88,7 +90,7 @@ void append_fields(std::string& out, std::span<log_field const> fields)
     }
 }
 
-logger::logger(log_level level, function write) : level_(level)
+logger::logger(log_level level, function write) : level_(std::make_shared<std::atomic<log_level>>(level))
 {
     if (write)
         write_ = [write = std::move(write)](log_level at, std::string_view message, std::span<log_field const> fields) {
@@ -110,7 +112,7 @@ logger logger::with(std::string name, std::string value) const
 logger logger::at(log_level level) const
 {
     auto other = *this;
-    other.level_ = level;
+    other.level_ = std::make_shared<std::atomic<log_level>>(level);
     return other;
 }
 
@@ -126,32 +128,45 @@ void logger::write(log_level level, std::string_view message, std::span<log_fiel
     write_(level, message, all);
 }
 
-logger stderr_logger(log_level level, log_format format)
+std::string log_line(log_format format, log_level level, std::string_view message, std::span<log_field const> fields)
 {
-    return {level, [format](log_level at, std::string_view text, std::span<log_field const> fields) {
-                auto const now = std::chrono::system_clock::now();
-                auto const ms
-                    = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() % 1000;
-                auto const stamp = fmt::format(
-                    "{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(now)), ms);
-                std::string line;
-                if (format == log_format::json) {
-                    line = fmt::format(R"({{"time":"{}","level":"{}","message":")", stamp, to_string(at));
-                    append_json_text(line, text);
-                    line += '"';
-                    append_json_fields(line, fields);
-                    line += "}\n";
-                } else {
-                    line = fmt::format("{} {:7} ", stamp, to_string(at));
-                    // A line feed in a text must not look like the next message.
-                    for (char const c : text)
-                        line += c == '\n' || c == '\r' ? ' ' : c;
-                    append_fields(line, fields);
-                    line += '\n';
-                }
-                // One write per line keeps lines of several threads whole.
-                [[maybe_unused]] auto const written = ::write(STDERR_FILENO, line.data(), line.size());
-            }};
+    auto const now = std::chrono::system_clock::now();
+    auto const ms = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() % 1000;
+    auto const stamp
+        = fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(now)), ms);
+    std::string line;
+    if (format == log_format::json) {
+        line = fmt::format(R"({{"time":"{}","level":"{}","message":")", stamp, to_string(level));
+        append_json_text(line, message);
+        line += '"';
+        append_json_fields(line, fields);
+        line += "}\n";
+    } else {
+        line = fmt::format("{} {:7} ", stamp, to_string(level));
+        // A line feed in a text must not look like the next message.
+        for (char const c : message)
+            line += c == '\n' || c == '\r' ? ' ' : c;
+        append_fields(line, fields);
+        line += '\n';
+    }
+    return line;
+}
+
+std::shared_ptr<log_output> stderr_output(log_format format, std::size_t max_bytes)
+{
+    return std::make_shared<log_output>(STDERR_FILENO, max_bytes, [format](std::uint64_t missing) {
+        log_field const lines[] = {{"lines", missing}};
+        return log_line(format, log_level::warning, "log lines were dropped: their reader was behind or gone", lines);
+    });
+}
+
+logger line_logger(logger::shared_level level, log_format format, std::shared_ptr<log_output> to)
+{
+    return {
+        std::move(level),
+        [format, to = std::move(to)](log_level at, std::string_view message, std::span<log_field const> fields) {
+            to->write(log_line(format, at, message, fields));
+        }};
 }
 
 }

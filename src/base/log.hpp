@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <concepts>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,14 +36,23 @@ struct log_field {
     }
 };
 
-/// Copyable. The function is called from any thread and must not block for long.
+class log_output;
+
+/// Copyable. The function is called from any thread and must not block.
 class logger {
 public:
     using function = std::function<void(log_level, std::string_view)>;
     using field_function = std::function<void(log_level, std::string_view, std::span<log_field const>)>;
 
+    /// A least level that can change: loggers made from this one, and their copies, follow it.
+    using shared_level = std::shared_ptr<std::atomic<log_level>>;
+
     logger() = default;
-    logger(log_level level, field_function write) : level_(level), write_(std::move(write)) {}
+    logger(shared_level level, field_function write) : level_(std::move(level)), write_(std::move(write)) {}
+    logger(log_level level, field_function write)
+        : logger(std::make_shared<std::atomic<log_level>>(level), std::move(write))
+    {
+    }
     /// For a function that knows no fields: they follow the message as ` name=value`.
     logger(log_level level, function write);
 
@@ -50,7 +61,10 @@ public:
     /// The same logger with another least level.
     [[nodiscard]] logger at(log_level level) const;
 
-    [[nodiscard]] bool enabled(log_level level) const noexcept { return write_ && level >= level_; }
+    [[nodiscard]] bool enabled(log_level level) const noexcept
+    {
+        return write_ && level >= level_->load(std::memory_order_relaxed);
+    }
 
     template<class... Args>
     void log(log_level level, fmt::format_string<Args...> text, Args&&... args) const
@@ -92,7 +106,7 @@ public:
 private:
     void write(log_level level, std::string_view message, std::span<log_field const> fields) const;
 
-    log_level level_ = log_level::off;
+    shared_level level_; // null: write_ is, too
     field_function write_;
     std::vector<std::pair<std::string, std::string>> every_line_;
 };
@@ -102,7 +116,14 @@ void append_fields(std::string& out, std::span<log_field const> fields);
 
 enum class log_format { text, json };
 
-/// Writes one line per message to standard error, with the time. Lines of several threads do not mix.
-[[nodiscard]] logger stderr_logger(log_level level, log_format format);
+/// A line of the log, with the time and a line feed.
+[[nodiscard]] std::string
+log_line(log_format format, log_level level, std::string_view message, std::span<log_field const> fields);
+
+/// Standard error as the place for log lines: at most `max_bytes` of them wait to be written.
+[[nodiscard]] std::shared_ptr<log_output> stderr_output(log_format format, std::size_t max_bytes);
+
+/// Writes one line per message.
+[[nodiscard]] logger line_logger(logger::shared_level level, log_format format, std::shared_ptr<log_output> to);
 
 }

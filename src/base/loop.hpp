@@ -2,6 +2,7 @@
 // program's loops run on Asio (io_loop.hpp); the simulation has its own.
 #pragma once
 
+#include "base/last_handler.hpp"
 #include "base/timer_wheel.hpp"
 
 #include <functional>
@@ -21,6 +22,12 @@ public:
     /// The loop's timers. On the loop only.
     [[nodiscard]] timer_wheel& timers() noexcept { return wheel_; }
     [[nodiscard]] time_point now() const noexcept { return wheel_.now(); }
+
+    /// What it has started last, for whoever watches it.
+    [[nodiscard]] last_handler const& handler() const noexcept { return handler_; }
+
+protected:
+    last_handler handler_;
 
 private:
     timer_wheel wheel_;

@@ -233,7 +233,11 @@ public:
     std::size_t unacknowledged() const noexcept override { return is_current() ? connection_->unacknowledged() : 0; }
     bool peer_gone() const noexcept override { return connection_->peer_gone(); }
 
-    bool takes_notes() const noexcept override { return connection_->site_.settings.takes_notes && is_current(); }
+    bool takes_notes() const noexcept override
+    {
+        auto const* const wanted = connection_->site_.settings.takes_notes;
+        return wanted && wanted->load(std::memory_order_relaxed) && is_current();
+    }
     void note(std::string_view name, std::string value) override
     {
         if (takes_notes())

@@ -11,6 +11,7 @@
 
 #include <boost/asio/ip/tcp.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -60,18 +61,18 @@ struct server_settings {
 
     /// Called on the connection's loop at the end of each exchange, and for requests refused before routing.
     std::function<void(access_record const&)> on_exchange_end;
-    bool takes_notes = false; ///< exchanges keep what handlers note about them
+    std::atomic<bool> const* takes_notes = nullptr; ///< whether exchanges keep what handlers note about them; null: no
 };
 
 /// A snapshot; the numbers are not of one instant.
 struct server_statistics {
     std::size_t open_connections = 0;
     std::uint64_t accepted = 0;
-    std::uint64_t refused_full = 0;        ///< over max_connections
+    std::uint64_t refused_full = 0; ///< over max_connections
     std::uint64_t refused_descriptors = 0; ///< no file descriptor left
-    std::uint64_t refused_requests = 0;    ///< answered 4xx or 5xx before routing, timeouts included
-    std::uint64_t requests = 0;            ///< handed to the handler
-    std::uint64_t sends = 0;               ///< send calls on sockets
+    std::uint64_t refused_requests = 0; ///< answered 4xx or 5xx before routing, timeouts included
+    std::uint64_t requests = 0; ///< handed to the handler
+    std::uint64_t sends = 0; ///< send calls on sockets
 };
 
 class server {

@@ -54,6 +54,9 @@ metrics::metrics()
       sessions_opened(counter("belay_sessions_opened_total", "Sessions opened.")),
       sessions_expired(counter("belay_sessions_expired_total", "Sessions ended for being idle.")),
       task_failures(counter("belay_task_failures_total", "Failures that nobody was left to hear of.")),
+      log_lines_dropped(counter("belay_log_lines_dropped_total", "Log lines that nobody has taken.")),
+      loop_stalls(counter("belay_loop_stalls_total", "Times that an event loop was held up.")),
+      loop_stall_seconds(histogram("belay_loop_stall_seconds", "How long event loops were held up.")),
       request_seconds(histogram("belay_request_seconds", "From a whole request to the end of its answer.")),
       append_seconds(histogram("belay_append_seconds", "Duration of appends to the store.")),
       connections_closed_(prometheus::BuildCounter()
@@ -75,6 +78,12 @@ void metrics::connection_closed(std::string_view reason)
 void metrics::call_ended(std::string_view reason)
 {
     calls_ended_.Add({{"reason", std::string(reason)}}).Increment();
+}
+
+void catch_up(prometheus::Counter& counter, std::uint64_t count)
+{
+    if (auto const more = static_cast<double>(count) - counter.Value(); more > 0)
+        counter.Increment(more);
 }
 
 std::string metrics::text()

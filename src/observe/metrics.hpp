@@ -7,6 +7,7 @@
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -47,6 +48,9 @@ public:
     prometheus::Counter& sessions_opened;
     prometheus::Counter& sessions_expired;
     prometheus::Counter& task_failures;
+    prometheus::Counter& log_lines_dropped;
+    prometheus::Counter& loop_stalls;
+    prometheus::Histogram& loop_stall_seconds;
     prometheus::Histogram& request_seconds;
     prometheus::Histogram& append_seconds;
 
@@ -61,5 +65,8 @@ private:
     prometheus::Family<prometheus::Counter>& connections_closed_;
     prometheus::Family<prometheus::Counter>& calls_ended_;
 };
+
+/// Brings a counter up to a count that is kept elsewhere. By one thread at a time.
+void catch_up(prometheus::Counter& counter, std::uint64_t count);
 
 }

@@ -122,9 +122,21 @@ std::string progress_token_of(protocol::message const& message)
     return protocol::progress_token(message).value_or(std::string()); // a bad one was refused before
 }
 
+std::string_view subject_of(protocol::message const& message) noexcept
+{
+    for (std::string_view const key : {"name", "uri"})
+        if (auto const* subject = message.params ? message.params->if_contains(key) : nullptr)
+            if (auto const* text = subject->if_string())
+                return {text->data(), text->size()};
+    return {};
+}
+
 call_context context_of(runtime::incoming const& request)
 {
-    call_context context{request.revision, progress_token_of(request.message), {}};
+    auto const subject = subject_of(request.message);
+    auto handler = std::string(request.message.method) + (subject.empty() ? "" : " ");
+    handler += subject;
+    call_context context{request.revision, progress_token_of(request.message), {}, std::move(handler)};
     if (auto const* meta = protocol::meta_of(request.message))
         context.meta = json::object(*meta, json::storage_ptr());
     return context;
@@ -161,8 +173,10 @@ task<void> call_state::suspend()
 
 void call_state::resume()
 {
-    if (auto waiting = std::exchange(suspended_, nullptr))
+    if (auto waiting = std::exchange(suspended_, nullptr)) {
+        base::handler_scope const running(context_.handler);
         waiting();
+    }
 }
 
 task<void> call_state::emit(std::string message)
@@ -247,6 +261,7 @@ void start_life(std::shared_ptr<call_state> const& state, task<void> life)
         if (auto const self = weak.lock())
             self->interrupt();
     });
+    base::handler_scope const running(state->handler());
     asio::any_io_executor executor = base::io_loop_of(on->loop()).executor();
     asio::co_spawn(
         executor, std::move(life),

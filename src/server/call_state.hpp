@@ -28,7 +28,10 @@ struct call_context {
     protocol::revision revision = protocol::newest_revision;
     std::string token; ///< JSON text; empty: the caller wants no progress
     json::object meta;
+    std::string handler; ///< what is run, for whoever asks what holds a loop up
 };
+/// The name or URI that a request is about; empty: none.
+[[nodiscard]] std::string_view subject_of(protocol::message const& message) noexcept;
 [[nodiscard]] call_context context_of(runtime::incoming const& request);
 /// As handlers see it.
 [[nodiscard]] trace trace_for(std::optional<protocol::trace_context> const& of);
@@ -72,6 +75,7 @@ public:
     void notify_session(std::string message) const;
     [[nodiscard]] protocol::revision revision() const noexcept { return context_.revision; }
     [[nodiscard]] json::object const& meta() const noexcept { return context_.meta; }
+    [[nodiscard]] std::string const& handler() const noexcept { return context_.handler; }
 
     /// The call has ended from outside: whatever the tool awaits is woken.
     void interrupt();

@@ -257,6 +257,7 @@ void server_core::start(runtime::node& node, base::loop& loop, runtime::session_
         auto& timer = timers_.emplace_back();
         timer = std::make_unique<base::timer>(
             loop.timers(), [&node, &loop, &timer, period, &function, due = loop.now() + period]() mutable {
+                base::handler_scope const running("a periodic function");
                 try {
                     function();
                 } catch (std::exception const& error) {
@@ -371,6 +372,7 @@ runtime::outcome server_core::handle(runtime::incoming const& request)
     // Whoever asks for progress in a way that cannot be followed is told so, and does not wait for it.
     if (auto const token = protocol::progress_token(request.message); !token)
         return refuse(request, token.error());
+    base::handler_scope const running(method, subject_of(request.message));
     if (method == protocol::method::tools_call)
         return call_tool(request);
     if (method == protocol::method::ping)

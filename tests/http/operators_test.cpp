@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <future>
 #include <mutex>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <thread>
 #include <unistd.h>
 
 namespace belay::test {
@@ -97,6 +99,43 @@ TEST_F(Operators, LogNamesASessionThatExpires)
     auto const session = open_session();
     EXPECT_TRUE(advance_until([&] { return !lines_with("session expired").empty(); }, 60s));
     EXPECT_EQ(field(last_line_with("session expired"), "session"), name_of(session));
+}
+
+TEST_F(Operators, LogNamesTheHandlerThatHoldsALoop)
+{
+    settings_.stall_warning = 1s;
+    std::promise<void> go_on;
+    std::promise<void> is_held;
+    server_.tool("nap", [&](call&) -> task<std::string> {
+        is_held.set_value();
+        go_on.get_future().wait(); // what no tool should do
+        co_return std::string("awake");
+    });
+    start();
+    auto const session = open_session();
+    auto const held_up = [this](std::string_view text) {
+        std::lock_guard const lock(mutex_);
+        auto const found = std::ranges::find_if(
+            lines_, [&](std::string const& line) { return line.find(text) != std::string::npos; });
+        return found == lines_.end() ? std::string() : *found;
+    };
+    auto posted = send_post(session, tool_call("1", "nap"));
+    is_held.get_future().wait();
+    // The watch looks in its own time, the test's clock says how long that was.
+    std::string line;
+    while ((line = held_up("an event loop is held up")).empty()) {
+        clock_.advance(100ms);
+        std::this_thread::yield();
+    }
+    EXPECT_NE(line.find("handler=\"tools/call nap\""), std::string::npos) << line;
+    EXPECT_EQ(field(line, "loop"), "0");
+    EXPECT_GE(std::stoi(field(line, "held_ms")), 1000);
+    EXPECT_EQ(host().metrics().loop_stalls.Value(), 1);
+    go_on.set_value();
+    while ((line = held_up("held up and goes on")).empty())
+        std::this_thread::yield();
+    EXPECT_NE(line.find("tools/call nap"), std::string::npos) << line;
+    EXPECT_EQ(text_at(read_to_end(posted).response(), "result/content/0/text"), "awake");
 }
 
 // --- the access log

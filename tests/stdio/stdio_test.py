@@ -202,12 +202,14 @@ class Stdio(unittest.TestCase):
         self.assertNotIn("_meta", rest[-1]["result"])
 
     def test_a_signal_ends_it(self):
-        server = self.start()
-        server.initialize()
-        server.process.send_signal(signal.SIGTERM)
-        self.assertIsNone(server.receive())
-        self.assertEqual(server.process.wait(LIMIT), 0)
-        server.process.communicate()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            with self.subTest(number):
+                server = self.start()
+                server.initialize()
+                server.process.send_signal(number)
+                self.assertIsNone(server.receive())
+                self.assertEqual(server.process.wait(LIMIT), 0)
+                server.process.communicate()
 
     def test_a_client_that_does_not_read_is_not_read_either(self):
         server = self.start()

@@ -170,7 +170,10 @@ protected:
             = parse_command_line("belay", "1", static_cast<int>(pointers.size()), pointers.data(), program::reference);
         out_ = testing::internal::GetCapturedStdout();
         printed_ = testing::internal::GetCapturedStderr();
-        return parsed;
+        if (!parsed)
+            return std::unexpected(parsed.error());
+        source_ = parsed->source;
+        return parsed->settings;
     }
     std::string load(std::string const& text)
     {
@@ -194,6 +197,7 @@ protected:
     std::filesystem::path folder_;
     std::string printed_;
     std::string out_;
+    settings_source source_; ///< of the last that was parsed
 
 private:
     std::set<std::string> variables_;
@@ -567,6 +571,37 @@ TEST_F(Settings, RefuseWhatThisProgramCannotServe)
         EXPECT_FALSE(parse({flag, value})) << flag << ' ' << value;
         EXPECT_NE(printed_.find(std::string(flag).substr(2)), std::string::npos) << printed_;
     }
+}
+
+TEST_F(Settings, AreReadAgainFromTheSamePlaces)
+{
+    environment("BELAY_DRAIN", "3s");
+    auto const first
+        = parse({"--config", file("session.max = 5\ndrain = \"1s\"\n[log]\nlevel = \"error\"\n"), "--threads", "2"});
+    ASSERT_TRUE(first) << printed_;
+    file("session.max = 6\ndrain = \"2s\"\nthreads = 7\n");
+    auto const again = source_.read();
+    ASSERT_TRUE(again) << again.error();
+    EXPECT_EQ(again->runtime.limits.sessions, 6u);
+    EXPECT_EQ(again->drain, 3s) << "the environment outweighs the file";
+    EXPECT_EQ(again->threads, 2u) << "flags outweigh both";
+    EXPECT_EQ(again->log_level, base::log_level::info) << "what is no longer set is as if it never was";
+    file("session.max = \"many\"");
+    EXPECT_NE(source_.read().error().find("session.max"), std::string::npos);
+}
+
+TEST_F(Settings, SayWhichOfThemARunningServerTakesOver)
+{
+    settings const running;
+    EXPECT_EQ(compare(running, running).not_reloaded, std::vector<std::string>{});
+    auto fresh = running;
+    fresh.log_level = base::log_level::debug;
+    fresh.log_access = true;
+    fresh.drain = 7s;
+    fresh.http.listen.emplace_back("127.0.0.1:1");
+    auto const changes = compare(running, fresh);
+    EXPECT_EQ(changes.reloaded, (std::vector<std::string>{"log.level", "log.access"}));
+    EXPECT_EQ(changes.not_reloaded, (std::vector<std::string>{"listen", "drain"}));
 }
 
 }

@@ -1,5 +1,7 @@
 #include "base/log.hpp"
 
+#include "base/log_output.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,6 +49,12 @@ TEST(Logger, MayBeLeftEmpty)
     logger const log;
     EXPECT_FALSE(log.enabled(log_level::error));
     log.error("nobody hears it");
+}
+
+logger stderr_logger(log_level level, log_format format)
+{
+    return line_logger(
+        std::make_shared<std::atomic<log_level>>(level), format, stderr_output(format, std::size_t(1) << 20));
 }
 
 std::string on_stderr(log_format format, log_level level, std::string_view text)
@@ -120,18 +128,38 @@ TEST(Logger, TellsAPlainFunctionItsFieldsInTheText)
     EXPECT_EQ(got, (std::vector<std::string>{"plain", "more 1 node=n1", "fields a=b", "now"}));
 }
 
+TEST(Logger, FollowsALevelThatChanges)
+{
+    std::vector<std::string> got;
+    auto const level = std::make_shared<std::atomic<log_level>>(log_level::warning);
+    logger const log(level, [&](log_level, std::string_view text, auto) { got.emplace_back(text); });
+    auto const more = log.with("node", "n1");
+    auto const always = log.at(log_level::info);
+    more.info("1");
+    always.info("2");
+    level->store(log_level::info);
+    more.info("3");
+    level->store(log_level::off);
+    more.error("4");
+    always.info("5");
+    EXPECT_EQ(got, (std::vector<std::string>{"2", "3", "5"}));
+}
+
 TEST(StderrLogger, KeepsTheLinesOfSeveralThreadsWhole)
 {
     testing::internal::CaptureStderr();
-    auto const log = stderr_logger(log_level::info, log_format::text);
-    std::vector<std::thread> threads;
-    for (int i = 0; i < 4; ++i)
-        threads.emplace_back([&log, i] {
-            for (int n = 0; n < 100; ++n)
-                log.info("{}", std::string(200, static_cast<char>('a' + i)));
-        });
-    for (auto& each : threads)
-        each.join();
+    {
+        auto const log
+            = stderr_logger(log_level::info, log_format::text); // written when it is destroyed, at the latest
+        std::vector<std::thread> threads;
+        for (int i = 0; i < 4; ++i)
+            threads.emplace_back([&log, i] {
+                for (int n = 0; n < 100; ++n)
+                    log.info("{}", std::string(200, static_cast<char>('a' + i)));
+            });
+        for (auto& each : threads)
+            each.join();
+    }
     auto const text = testing::internal::GetCapturedStderr();
     int lines = 0;
     for (std::size_t at = 0; at < text.size(); ++lines) {

@@ -988,7 +988,8 @@ TEST_F(ConnectionTest, ReportsWhatWasNoted)
         for (auto const& [name, value] : r.notes)
             text += std::string(name) + "=" + value + " ";
     };
-    settings_.takes_notes = true;
+    std::atomic<bool> const takes_notes{true};
+    settings_.takes_notes = &takes_notes;
     on_request_ = [&](exchange_ptr e) {
         EXPECT_TRUE(e->takes_notes());
         if (e->request().path() == "/a") {
