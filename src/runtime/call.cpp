@@ -251,6 +251,7 @@ void call::tell_withdrawn(std::uint64_t number)
 
 void call::close_question(std::vector<question>::iterator at)
 {
+    at->done = nullptr; // whatever the store says of it later
     if (at->sequence == 0) { // an answer can overtake the store's own
         at->is_closed = true;
         return;
