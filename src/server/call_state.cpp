@@ -37,7 +37,8 @@ task<void> progress_meter::report(double value, std::string message)
         value_ = value;
         state_->progress(value, total_, message);
     }
-    co_return;
+    if (state_->is_turn_over())
+        co_await state_->give_way();
 }
 
 call::call(std::shared_ptr<detail::call_state> state) : state_(std::move(state))
@@ -47,8 +48,11 @@ call::call(std::shared_ptr<detail::call_state> state) : state_(std::move(state))
 task<void> call::log(log_level level, std::string logger, json::value data)
 {
     state_->throw_if_ended();
-    if (!state_->wants_log(level))
+    if (!state_->wants_log(level)) {
+        if (state_->is_turn_over())
+            co_await state_->give_way();
         co_return;
+    }
     auto message = detail::log_notice(level, logger, data);
     co_await state_->emit(std::move(message));
 }
@@ -56,8 +60,11 @@ task<void> call::log(log_level level, std::string logger, json::value data)
 task<void> call::log(log_level level, std::string logger, std::string text)
 {
     state_->throw_if_ended();
-    if (!state_->wants_log(level))
+    if (!state_->wants_log(level)) {
+        if (state_->is_turn_over())
+            co_await state_->give_way();
         co_return;
+    }
     auto message = detail::log_notice(level, logger, text);
     co_await state_->emit(std::move(message));
 }
@@ -213,6 +220,16 @@ task<void> call_state::sleep(std::chrono::nanoseconds time)
     auto const wait = std::make_shared<call_wait>(shared_from_this());
     base::timer timer(on_->loop().timers(), [&wait = *wait] { wait.resume(); });
     timer.after(time);
+    co_await wait->suspended();
+}
+
+task<void> call_state::give_way()
+{
+    auto const wait = std::make_shared<call_wait>(shared_from_this());
+    on_->loop().post([weak = std::weak_ptr(wait)] {
+        if (auto const waiting = weak.lock())
+            waiting->resume();
+    });
     co_await wait->suspended();
 }
 

@@ -104,6 +104,9 @@ public:
     [[nodiscard]] task<void> sleep(std::chrono::nanoseconds time);
     void progress(double value, std::optional<double> total, std::string const& message);
     [[nodiscard]] bool wants_log(log_level level) const;
+    /// The tool has done a good deal without waiting: others have their turn on the loop. Cheap if it has not.
+    [[nodiscard]] bool is_turn_over() { return on_->is_turn_over(); }
+    [[nodiscard]] task<void> give_way();
     [[nodiscard]] bool is_ended() const noexcept { return is_over_ || on_->is_ended(); }
     void throw_if_ended() const;
     void close_connection(std::chrono::milliseconds retry) { on_->close_connection(retry); }

@@ -1,6 +1,7 @@
 #include "server/call_state.hpp"
 
 #include "base/io_loop.hpp"
+#include "base/worker_pool.hpp"
 #include "runtime/node.hpp"
 #include "server/core.hpp"
 #include "unit/server/late_store.hpp"
@@ -20,7 +21,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <ostream>
+#include <semaphore>
 #include <string>
 #include <vector>
 
@@ -80,6 +84,15 @@ task<std::string> all_of(call& on)
     co_return std::get<0>(three) + ' ' + std::get<1>(three) + ' ' + std::get<2>(three);
 }
 
+/// Nobody is waited for once they have gone, and little may be said that was not read.
+runtime::settings short_of_patience()
+{
+    runtime::settings settings;
+    settings.flow.grace = 0s;
+    settings.limits.events_per_stream = 200;
+    return settings;
+}
+
 class CallWaits : public testing::Test {
 protected:
     base::manual_clock clock_;
@@ -87,7 +100,7 @@ protected:
     base::seeded_random random_{1};
     late_store store_;
     observe::metrics metrics_;
-    runtime::node node_{{}, store_, random_, metrics_, base::logger()};
+    runtime::node node_{short_of_patience(), store_, random_, metrics_, base::logger()};
     server server_{"s", "1"};
     std::shared_ptr<runtime::session_use> use_;
 
@@ -122,7 +135,12 @@ protected:
     std::shared_ptr<runtime::call> begin(F function)
     {
         server_.tool("tool", std::move(function));
-        auto const request = json::parse(R"({"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"tool"}})");
+        return begin_again();
+    }
+    std::shared_ptr<runtime::call> begin_again()
+    {
+        auto const request = json::parse(
+            R"({"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"tool","_meta":{"progressToken":1}}})");
         auto const message = protocol::read_message(request);
         auto outcome = server_.core()->handle({node_, use_->session(), protocol::newest_revision, *message});
         auto& start = std::get<runtime::start_call>(outcome);
@@ -382,6 +400,184 @@ TEST_F(CallWaits, AQuestionOfWhichTheTimeIsOverIsNotToldThatItCouldNotBeKept)
     EXPECT_FALSE(on->is_ended());
     advance(5s);
     EXPECT_EQ(result_of(*on), "The client did not answer in time.");
+}
+
+// --- turns on the loop
+
+constexpr int many = 10'000;
+
+/// Runs on the loop again and again, and notes how much was said since it last ran.
+struct probe {
+    base::io_loop& loop;
+    int const& said;
+    int last = 0;
+    int largest = 0;
+
+    void run()
+    {
+        largest = std::max(largest, said - last);
+        last = said;
+        if (said < many)
+            loop.post([this] { run(); });
+    }
+};
+
+struct way_to_speak {
+    char const* name;
+    task<void> (*say)(call&, progress_meter&);
+};
+
+void PrintTo(way_to_speak const& way, std::ostream* out)
+{
+    *out << way.name;
+}
+
+task<void> say_little(call& on, progress_meter&)
+{
+    return on.log(log_level::info, "much", "x");
+}
+task<void> say_nothing_wanted(call& on, progress_meter&)
+{
+    return on.log(log_level::debug, "much", json::value(1));
+}
+task<void> say_progress(call&, progress_meter& meter)
+{
+    return meter.step();
+}
+
+class CallTurns : public CallWaits, public testing::WithParamInterface<way_to_speak> {
+protected:
+    int said_ = 0;
+    probe probe_{loop_, said_};
+
+    CallTurns()
+    {
+        node_.change(
+            use_->session(),
+            [](store::session_record& record) { record.log_level = static_cast<int>(log_level::info); },
+            [](result<void> changed) { ASSERT_TRUE(changed); });
+    }
+    std::shared_ptr<runtime::call> begin_speaking()
+    {
+        return begin([&](call& on) -> task<std::string> {
+            auto meter = on.progress();
+            for (; said_ < many; ++said_)
+                co_await GetParam().say(on, meter);
+            co_return "said";
+        });
+    }
+};
+
+TEST_P(CallTurns, OthersRunWhileAToolSaysMuchThatNobodyReads)
+{
+    auto const on = begin_speaking();
+    probe_.run();
+    run();
+    EXPECT_EQ(result_of(*on), "said");
+    EXPECT_EQ(said_, many);
+    EXPECT_GT(probe_.largest, 0);
+    EXPECT_LE(probe_.largest, 256);
+}
+
+TEST_P(CallTurns, TwoToolsThatSayMuchTakeTurns)
+{
+    auto const on = begin_speaking();
+    auto const other = begin_again();
+    probe_.run();
+    run();
+    EXPECT_TRUE(on->is_ended() && other->is_ended());
+    EXPECT_LE(probe_.largest, 2 * 256);
+}
+
+TEST_P(CallTurns, ACancelGetsInWhileAToolSaysMuch)
+{
+    auto const on = begin_speaking();
+    int before = -1;
+    loop_.post([&] {
+        before = said_;
+        on->end(protocol::end_reason::cancelled);
+    });
+    run();
+    EXPECT_TRUE(on->is_ended());
+    EXPECT_LE(before, 256);
+    EXPECT_EQ(said_, before); // not one more
+}
+
+TEST_P(CallTurns, ATimeLimitGetsInWhileAToolSaysMuch)
+{
+    auto const on = begin_speaking();
+    advance(node_.settings().call_max);
+    EXPECT_EQ(on->end_reason(), protocol::end_reason::timed_out);
+    EXPECT_LT(said_, many);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Ways, CallTurns,
+    testing::Values(
+        way_to_speak{"logged", say_little}, way_to_speak{"below_the_level", say_nothing_wanted},
+        way_to_speak{"progress", say_progress}),
+    [](auto const& each) { return each.param.name; });
+
+TEST_F(CallWaits, OthersRunAfterAFewLargeMessages)
+{
+    int said = 0;
+    int largest = 0;
+    int last = 0;
+    auto const on = begin([&](call& of) -> task<std::string> {
+        std::string const large(100'000, 'x');
+        for (; said < 100; ++said)
+            co_await of.log(log_level::info, "much", large);
+        co_return "said";
+    });
+    std::function<void()> const look = [&] {
+        largest = std::max(largest, said - std::exchange(last, said));
+        if (said < 100)
+            loop_.post([&] { look(); });
+    };
+    look();
+    run();
+    EXPECT_TRUE(on->is_ended());
+    EXPECT_LE(largest, 3);
+}
+
+TEST_F(CallWaits, WhatABlockingToolSaysIsBoundedWhileTheStoreIsSlow)
+{
+    base::worker_pool workers(1, 1);
+    server_.core()->work_on(&workers);
+    constexpr int rounds = 5;
+    constexpr int each_round = 1000;
+    std::binary_semaphore has_spoken(0);
+    std::binary_semaphore may_speak(0);
+    store_.hold();
+    auto const on = begin([&](blocking_call& of) {
+        for (int round = 0; round < rounds; ++round) {
+            for (int i = 0; i < each_round; ++i)
+                of.log(log_level::info, "much", "x");
+            has_spoken.release();
+            may_speak.acquire();
+        }
+        return std::string("said");
+    });
+    for (int round = 0; round < rounds; ++round) {
+        has_spoken.acquire();
+        run();
+        may_speak.release();
+    }
+    workers.stop();
+    store_.go_on();
+    while (!on->is_ended())
+        run();
+    EXPECT_EQ(result_of(*on), "said");
+    EXPECT_LE(
+        store_.largest(), node_.settings().flow.window_events + 2); // with what tells of the others, and the answer
+    std::size_t told = 0;
+    for (auto const& each : stream_of(*on))
+        if (auto const* params = each.as_object().if_contains("params")) {
+            auto const& data = params->at("data");
+            told += data.is_object() ? data.at("dropped").to_number<std::size_t>() : 1;
+        }
+    EXPECT_EQ(told, std::size_t(rounds * each_round)); // said, or counted as dropped
+    server_.core()->work_on(nullptr);
 }
 
 }

@@ -3,6 +3,7 @@
 
 #include "store/memory_store.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -31,11 +32,14 @@ public:
             each.fail(why);
     }
     [[nodiscard]] std::size_t held() const noexcept { return held_.size(); }
+    /// The most events that came in one append.
+    [[nodiscard]] std::size_t largest() const noexcept { return largest_; }
 
     void append(
         store::stream_key const& key, store::fence fence, std::vector<store::event_data> events, bool finish,
         base::time_point now, store::completion<store::stream_top> done) override
     {
+        largest_ = std::max(largest_, events.size());
         if (!is_holding_)
             return inner_.append(key, fence, std::move(events), finish, now, std::move(done));
         auto const shared = std::make_shared<store::completion<store::stream_top>>(std::move(done));
@@ -139,6 +143,7 @@ private:
 
     store::memory_store inner_{{}, 1};
     bool is_holding_ = false;
+    std::size_t largest_ = 0;
     std::deque<late_append> held_;
 };
 
