@@ -7,6 +7,13 @@
 
 namespace belay::base {
 
+namespace {
+
+/// Timers that run in one go, however many are due: sockets and posted work have their turn in between.
+constexpr std::size_t timers_per_turn = 256;
+
+}
+
 io_loop::io_loop(clock const& clock) : loop(clock), wake_(context_)
 {
     timers().on_armed([this](time_point when) {
@@ -41,7 +48,7 @@ void io_loop::arm(time_point when)
 void io_loop::turn()
 {
     armed_ = time_point::max();
-    timers().advance();
+    timers().advance(timers_per_turn);
     if (auto const next = timers().next_deadline(); next && *next < armed_)
         arm(*next);
 }

@@ -58,6 +58,7 @@ timer_wheel::~timer_wheel()
         for (auto* head : level)
             forget(head);
     forget(due_);
+    forget(running_);
 }
 
 std::uint64_t timer_wheel::tick_of(time_point when) const noexcept
@@ -118,7 +119,7 @@ void timer_wheel::remove(timer& entry) noexcept
 
 std::optional<std::uint64_t> timer_wheel::next_tick() const noexcept
 {
-    if (due_)
+    if (due_ || running_)
         return elapsed_;
     for (int level = 0; level < level_count; ++level) {
         if (!occupied_[level])
@@ -133,7 +134,7 @@ std::optional<std::uint64_t> timer_wheel::next_tick() const noexcept
     return std::nullopt;
 }
 
-std::size_t timer_wheel::advance()
+std::size_t timer_wheel::advance(std::size_t most)
 {
     auto const now = clock_.now();
     auto const target
@@ -141,12 +142,13 @@ std::size_t timer_wheel::advance()
     std::size_t ran = 0;
     auto const run_due = [&] {
         // Timers armed for now by the functions run at the next advance, so this ends.
-        timer* batch = due_;
-        due_ = nullptr;
-        for (timer* entry = batch; entry; entry = entry->next_)
-            entry->slot_ = &batch;
-        while (batch) {
-            timer& entry = *batch;
+        if (!running_) {
+            running_ = std::exchange(due_, nullptr);
+            for (timer* entry = running_; entry; entry = entry->next_)
+                entry->slot_ = &running_;
+        }
+        while (running_ && ran < most) {
+            timer& entry = *running_;
             remove(entry);
             ++ran;
             // The function may destroy the timer it belongs to, so it runs from here.
@@ -165,7 +167,7 @@ std::size_t timer_wheel::advance()
         auto const next = next_tick();
         if (!next || *next > target)
             break;
-        if (due_) // armed for a time that has passed, by a function that just ran
+        if (due_ || running_) // armed for a time that has passed, by a function that just ran; or too many
             break;
         elapsed_ = *next;
         // Timers of higher levels whose slot begins now move down; those of this very tick become due.
@@ -184,7 +186,7 @@ std::size_t timer_wheel::advance()
         }
         run_due();
     }
-    if (!due_)
+    if (!due_ && !running_)
         elapsed_ = std::max(elapsed_, target);
     return ran;
 }

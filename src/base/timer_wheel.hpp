@@ -51,8 +51,8 @@ public:
     [[nodiscard]] time_point now() const noexcept { return clock_.now(); }
 
     /// Runs every timer that is due at the clock's time, in the order of their ticks, and those of one tick in the
-    /// order in which they were armed. Returns how many ran.
-    std::size_t advance();
+    /// order in which they were armed. Of more than `most`, the rest run at the next advance. Returns how many ran.
+    std::size_t advance(std::size_t most = ~std::size_t(0));
 
     /// When advance() is next needed. Never later than the earliest timer; may be earlier.
     [[nodiscard]] std::optional<time_point> next_deadline() const noexcept;
@@ -79,6 +79,7 @@ private:
     std::array<std::uint64_t, level_count> occupied_{};
     std::array<std::array<timer*, slot_count>, level_count> slots_{};
     timer* due_ = nullptr; // armed for a tick that has passed
+    timer* running_ = nullptr; // those of them whose turn it is
     std::move_only_function<void(time_point)> armed_;
 };
 

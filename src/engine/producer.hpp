@@ -22,6 +22,10 @@ struct flow_settings {
     base::duration grace = std::chrono::seconds(3);
     base::duration progress_gap = std::chrono::milliseconds(20);
     bool waits = true;
+    /// What a handler may say in one go, whoever reads it; then others have their turn on the loop. As much as a
+    /// connection reads at once, so that a burst leaves in as few writes as it would without turns.
+    std::size_t turn_events = 256;
+    std::size_t turn_bytes = 256u << 10;
 };
 
 struct append_events {

@@ -141,12 +141,22 @@ std::optional<std::error_code> call::emit(std::string message, emitted done)
 {
     if (is_ended_)
         return make_error_code(errc::finished);
+    if (is_member() && message.size() <= node_.settings().limits.event_bytes)
+        return batch_->emit(std::move(message), std::move(done));
+    auto const bytes = message.size();
+    auto const outcome = emit_now(std::move(message), done);
+    if (!outcome || !is_turn_over(bytes))
+        return outcome;
+    loop_.post([done = std::move(done), error = *outcome]() mutable { done(error); });
+    return std::nullopt;
+}
+
+std::optional<std::error_code> call::emit_now(std::string message, emitted& done)
+{
     if (!has_stream_)
         return std::error_code(); // nowhere to go, by the operator's choice
     if (message.size() > node_.settings().limits.event_bytes)
         return make_error_code(errc::too_large);
-    if (is_member())
-        return batch_->emit(std::move(message), std::move(done));
     auto const outer = std::exchange(emitting_, ~std::uint64_t(0));
     emitted_now_.reset();
     auto const ticket = machine_.emit(std::make_shared<std::string const>(std::move(message)), loop_.now(), actions_);
@@ -157,6 +167,18 @@ std::optional<std::error_code> call::emit(std::string message, emitted done)
         return std::exchange(emitted_now_, std::nullopt);
     waiting_.push_back({ticket, std::move(done)});
     return std::nullopt;
+}
+
+bool call::is_turn_over(std::size_t bytes) noexcept
+{
+    if (batch_)
+        return batch_->is_turn_over(bytes);
+    turn_bytes_ += bytes;
+    if (++turn_events_ < flow_.turn_events && turn_bytes_ < flow_.turn_bytes)
+        return false;
+    turn_events_ = 0;
+    turn_bytes_ = 0;
+    return true;
 }
 
 void call::progress(std::string message)
@@ -252,6 +274,7 @@ void call::tell_withdrawn(std::uint64_t number)
 
 void call::close_question(std::vector<question>::iterator at)
 {
+    at->done = nullptr; // whatever the store says of it later
     if (at->sequence == 0) { // an answer can overtake the store's own
         at->is_closed = true;
         return;

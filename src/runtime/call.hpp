@@ -71,13 +71,16 @@ public:
     [[nodiscard]] std::optional<protocol::trace_context> const& trace() const noexcept { return trace_; }
 
     /// Appends a message to the call's stream. If it may go on at once, returns the outcome and drops `done`;
-    /// otherwise `done` is called when the reader has caught up, on the loop.
+    /// otherwise `done` is called on the loop, when the reader has caught up or others have had their turn.
     [[nodiscard]] std::optional<std::error_code> emit(std::string message, emitted done);
     /// A question that another call has asked, for this call's reader too. Never waits. `failed` is called if it could
     /// not be kept.
     void relay_question(std::string message, std::move_only_function<void()> failed);
     /// Newest wins; never waits.
     void progress(std::string message);
+    /// Counts something that the handler has done without waiting. True: it has had its turn, and should let others run
+    /// before it goes on. emit() sees to that itself.
+    [[nodiscard]] bool is_turn_over(std::size_t bytes = 0) noexcept;
     /// The handler's own answer. Refused and counted if the call has ended otherwise.
     void answer(std::string response);
     /// Ends the call for a reason that is not the handler's. The handler is told.
@@ -131,6 +134,7 @@ private:
         bool is_closed = false; // answered or withdrawn before that
     };
 
+    [[nodiscard]] std::optional<std::error_code> emit_now(std::string message, emitted& done);
     void finish(std::string response);
     void append_answer(answering of, std::string response, bool is_last);
     void withdraw_all(call const& asker);
@@ -190,6 +194,8 @@ private:
     // The outcome of the emit being made, if it came at once.
     std::uint64_t emitting_ = 0;
     std::optional<std::error_code> emitted_now_;
+    std::size_t turn_events_ = 0;
+    std::size_t turn_bytes_ = 0;
     std::unique_ptr<store::watch_handle> watch_;
     std::shared_ptr<std::atomic<bool>> hint_pending_;
     base::timer deadline_;

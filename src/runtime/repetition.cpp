@@ -102,7 +102,16 @@ private:
         }
         is_busy_ = false;
         if (reads_again_ || page_.state.top.sequence > position_)
-            read();
+            read_soon();
+    }
+
+    /// Others have their turn between two pages.
+    void read_soon()
+    {
+        on_.loop().post([weak = weak_from_this()] {
+            if (auto const self = weak.lock())
+                self->read();
+        });
     }
 
     node& node_;

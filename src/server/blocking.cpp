@@ -157,6 +157,10 @@ void blocking_state::wake()
 
 void blocking_state::flush()
 {
+    if (underway_ > 0) { // the rest waits here, where it is bounded, until those are taken
+        is_held_ = true;
+        return;
+    }
     std::deque<message> messages;
     std::size_t dropped = 0;
     bool is_over = false;
@@ -197,12 +201,18 @@ void blocking_state::flush()
 
 void blocking_state::emit(runtime::call& on, std::string text)
 {
-    auto const told = [&log = node_.log(), name = job_.name](std::error_code error) {
-        if (error && error != errc::finished)
-            log.warning("a message of tool {} could not be kept: {}", name, error.message());
-    };
-    if (auto const outcome = on.emit(std::move(text), told))
-        told(*outcome);
+    ++underway_;
+    auto const done = [self = shared_from_this()](std::error_code error) { self->emitted(error); };
+    if (auto const outcome = on.emit(std::move(text), done))
+        emitted(*outcome);
+}
+
+void blocking_state::emitted(std::error_code error)
+{
+    if (error && error != errc::finished)
+        node_.log().warning("a message of tool {} could not be kept: {}", job_.name, error.message());
+    if (--underway_ == 0 && std::exchange(is_held_, false))
+        flush();
 }
 
 std::expected<admission::begin, decode_error> prepare_blocking(

@@ -59,6 +59,7 @@ private:
     // On the loop:
     void flush();
     void emit(runtime::call& on, std::string text);
+    void emitted(std::error_code error);
 
     runtime::node& node_;
     base::loop& loop_;
@@ -70,6 +71,9 @@ private:
     job job_;
     std::optional<admission::place> place_;
     std::atomic<bool> is_cancelled_ = false;
+    // On the loop:
+    std::size_t underway_ = 0; // messages that the call has not taken yet
+    bool is_held_ = false;     // a flush waits for them
 
     std::mutex mutex_;
     // All below: under the mutex.

@@ -7,9 +7,12 @@
 #include "server/notices.hpp"
 #include "server/render.hpp"
 
+#include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/system/system_error.hpp>
 
 #include <exception>
 #include <system_error>
@@ -34,7 +37,8 @@ task<void> progress_meter::report(double value, std::string message)
         value_ = value;
         state_->progress(value, total_, message);
     }
-    co_return;
+    if (state_->is_turn_over())
+        co_await state_->give_way();
 }
 
 call::call(std::shared_ptr<detail::call_state> state) : state_(std::move(state))
@@ -44,8 +48,11 @@ call::call(std::shared_ptr<detail::call_state> state) : state_(std::move(state))
 task<void> call::log(log_level level, std::string logger, json::value data)
 {
     state_->throw_if_ended();
-    if (!state_->wants_log(level))
+    if (!state_->wants_log(level)) {
+        if (state_->is_turn_over())
+            co_await state_->give_way();
         co_return;
+    }
     auto message = detail::log_notice(level, logger, data);
     co_await state_->emit(std::move(message));
 }
@@ -53,8 +60,11 @@ task<void> call::log(log_level level, std::string logger, json::value data)
 task<void> call::log(log_level level, std::string logger, std::string text)
 {
     state_->throw_if_ended();
-    if (!state_->wants_log(level))
+    if (!state_->wants_log(level)) {
+        if (state_->is_turn_over())
+            co_await state_->give_way();
         co_return;
+    }
     auto message = detail::log_notice(level, logger, text);
     co_await state_->emit(std::move(message));
 }
@@ -154,7 +164,7 @@ void call_state::notify_session(std::string message) const
 
 void call_state::throw_if_ended() const
 {
-    if (on_->is_ended())
+    if (is_ended())
         throw unwinding();
 }
 
@@ -163,49 +173,76 @@ bool call_state::wants_log(log_level level) const
     return static_cast<int>(level) >= on_->session().current_record()->log_level;
 }
 
-task<void> call_state::suspend()
+task<void> call_wait::suspended()
 {
-    // The handler is the suspended coroutine: whoever drops it without calling it destroys the tool's frame.
-    auto initiate
-        = [this](auto handler) { suspended_ = [handler = std::move(handler)]() mutable { std::move(handler)(); }; };
+    auto initiate = [this](auto handler) {
+        if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected())
+            slot.assign([weak = weak_from_this()](asio::cancellation_type) {
+                if (auto const self = weak.lock())
+                    self->cancel();
+            });
+        resume_ = [handler = std::move(handler)]() mutable { std::move(handler)(); };
+        of_->waits_.push_back(*this);
+    };
     co_await asio::async_initiate<asio::use_awaitable_t<> const, void()>(std::ref(initiate), asio::use_awaitable);
+    of_->throw_if_ended();
+    if (is_cancelled_)
+        throw boost::system::system_error(asio::error::operation_aborted);
 }
 
-void call_state::resume()
+void call_wait::resume()
 {
-    if (auto waiting = std::exchange(suspended_, nullptr)) {
-        base::handler_scope const running(context_.handler);
-        waiting();
+    unlink();
+    if (auto run = std::exchange(resume_, nullptr)) {
+        base::handler_scope const running(of_->handler());
+        run();
     }
+}
+
+void call_wait::cancel()
+{
+    if (!is_suspended() || of_->is_ended()) // the end of the call wakes all that wait
+        return;
+    is_cancelled_ = true;
+    unlink();
+    // Later: whoever emits the signal is still at it, and going on would take its slot from under it.
+    of_->on().loop().post(std::exchange(resume_, nullptr));
 }
 
 task<void> call_state::emit(std::string message)
 {
     throw_if_ended();
-    std::error_code error;
-    auto const outcome = on_->emit(std::move(message), [weak = weak_from_this(), &error](std::error_code why) {
-        // The frame that `error` lives in waits for this, unless it is gone; then so is the state.
-        if (auto const self = weak.lock(); self && self->suspended_) {
-            error = why;
-            self->resume();
-        }
+    auto const wait = std::make_shared<wait_for<std::error_code>>(shared_from_this(), std::error_code());
+    auto const outcome = on_->emit(std::move(message), [weak = std::weak_ptr(wait)](std::error_code error) {
+        if (auto const waiting = weak.lock())
+            waiting->resume_with(error);
     });
     if (outcome)
-        error = *outcome;
+        wait->value() = *outcome;
     else
-        co_await suspend();
+        co_await wait->suspended();
     throw_if_ended();
-    if (error)
-        throw std::system_error(error, "the message could not be kept");
+    if (wait->value())
+        throw std::system_error(wait->value(), "the message could not be kept");
 }
 
 task<void> call_state::sleep(std::chrono::nanoseconds time)
 {
     throw_if_ended();
-    base::timer timer(on_->loop().timers(), [this] { resume(); });
+    auto const wait = std::make_shared<call_wait>(shared_from_this());
+    base::timer timer(on_->loop().timers(), [&wait = *wait] { wait.resume(); });
     timer.after(time);
-    co_await suspend();
-    throw_if_ended();
+    co_await wait->suspended();
+}
+
+task<void> call_state::give_way()
+{
+    auto const wait = std::make_shared<call_wait>(shared_from_this());
+    on_->loop().post([weak = std::weak_ptr(wait)] {
+        if (auto const waiting = weak.lock())
+            waiting->resume();
+    });
+    co_await wait->suspended();
 }
 
 void call_state::progress(double value, std::optional<double> total, std::string const& message)
@@ -220,7 +257,20 @@ void call_state::interrupt()
 {
     auto const self = shared_from_this();
     signal_.emit(asio::cancellation_type::terminal);
-    resume();
+    wake_all();
+}
+
+void call_state::close()
+{
+    is_over_ = true;
+    wake_all();
+}
+
+void call_state::wake_all()
+{
+    // None comes anew: after the end, whoever would wait is thrown out first.
+    while (!waits_.empty())
+        waits_.front().resume();
 }
 
 namespace {
@@ -240,6 +290,7 @@ task<void> tool_life(std::shared_ptr<call_state> state, std::string name, waitin
                 state->on().logger(), name, state->on().id(), state->revision(),
                 state->on().session().current_record()->client_capabilities);
     }
+    state->close();
     if (!response.empty())
         state->on().answer(std::move(response));
 }

@@ -8,6 +8,7 @@
 #include <belay/server.hpp>
 
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/intrusive/list.hpp>
 
 #include <functional>
 #include <memory>
@@ -53,6 +54,51 @@ private:
     std::shared_ptr<runtime::live_session> session_;
 };
 
+class call_state;
+
+/// One coroutine that waits for something of its call, which may have several at once. It belongs to the frame that
+/// waits. Whoever is to wake it has a weak pointer: a frame that was cancelled or destroyed is not there any more.
+class call_wait : public std::enable_shared_from_this<call_wait>,
+                  public boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+public:
+    explicit call_wait(std::shared_ptr<call_state> of) : of_(std::move(of)) {}
+    call_wait(call_wait const&) = delete;
+    call_wait& operator=(call_wait const&) = delete;
+
+    /// Suspends the coroutine until resume(). Throws unwinding if the call has ended by then, and
+    /// boost::system::system_error (operation_aborted) if the coroutine's cancellation slot was used.
+    [[nodiscard]] task<void> suspended();
+    /// Runs the coroutine on, here and now. No effect unless it is suspended.
+    void resume();
+    [[nodiscard]] bool is_suspended() const noexcept { return static_cast<bool>(resume_); }
+
+private:
+    void cancel();
+
+    std::shared_ptr<call_state> const of_;
+    std::move_only_function<void()> resume_; // the suspended coroutine: dropped without being called, it is destroyed
+    bool is_cancelled_ = false;
+};
+
+/// The same, for something that gives a value.
+template<class T>
+class wait_for final : public call_wait {
+public:
+    wait_for(std::shared_ptr<call_state> of, T otherwise) : call_wait(std::move(of)), value_(std::move(otherwise)) {}
+
+    void resume_with(T value)
+    {
+        if (!is_suspended())
+            return;
+        value_ = std::move(value);
+        resume();
+    }
+    [[nodiscard]] T& value() noexcept { return value_; }
+
+private:
+    T value_;
+};
+
 class call_state : public std::enable_shared_from_this<call_state> {
 public:
     call_state(runtime::node& node, std::shared_ptr<runtime::call> on, call_context context);
@@ -61,7 +107,10 @@ public:
     [[nodiscard]] task<void> sleep(std::chrono::nanoseconds time);
     void progress(double value, std::optional<double> total, std::string const& message);
     [[nodiscard]] bool wants_log(log_level level) const;
-    [[nodiscard]] bool is_ended() const noexcept { return on_->is_ended(); }
+    /// The tool has done a good deal without waiting: others have their turn on the loop. Cheap if it has not.
+    [[nodiscard]] bool is_turn_over() { return on_->is_turn_over(); }
+    [[nodiscard]] task<void> give_way();
+    [[nodiscard]] bool is_ended() const noexcept { return is_over_ || on_->is_ended(); }
     void throw_if_ended() const;
     void close_connection(std::chrono::milliseconds retry) { on_->close_connection(retry); }
     /// Asks the client and gives its result. Throws client_error. See questions.cpp.
@@ -79,21 +128,24 @@ public:
 
     /// The call has ended from outside: whatever the tool awaits is woken.
     void interrupt();
+    /// The tool has ended: so does what it started and left waiting.
+    void close();
 
     [[nodiscard]] runtime::call& on() const noexcept { return *on_; }
     [[nodiscard]] runtime::node& node() const noexcept { return node_; }
     [[nodiscard]] boost::asio::cancellation_signal& signal() noexcept { return signal_; }
 
 private:
-    /// Suspends the tool until resume().
-    [[nodiscard]] task<void> suspend();
-    void resume();
+    friend class call_wait;
+
+    void wake_all();
 
     runtime::node& node_;
     std::shared_ptr<runtime::call> on_;
     call_context context_;
     std::set<std::string> asked_; // keys of the questions so far
-    std::move_only_function<void()> suspended_;
+    boost::intrusive::list<call_wait, boost::intrusive::constant_time_size<false>> waits_; // in order of arrival
+    bool is_over_ = false;
     boost::asio::cancellation_signal signal_;
 };
 
@@ -128,6 +180,7 @@ task<void> work_life(
         if (!state->is_ended()) // else: cancelled inside an operation that is not ours
             response = failed(state->on().logger());
     }
+    state->close();
     if (!response.empty())
         state->on().answer(std::move(response));
 }

@@ -288,6 +288,23 @@ task<void> call::ping()
 
 namespace belay::detail {
 
+namespace {
+
+/// A question that its frame waits for: whatever ends the wait, it is not open after that.
+class open_question {
+public:
+    open_question(runtime::call& on, std::uint64_t number) : on_(on), number_(number) {}
+    open_question(open_question const&) = delete;
+    open_question& operator=(open_question const&) = delete;
+    ~open_question() { on_.withdraw(number_); } // no effect if it was answered
+
+private:
+    runtime::call& on_;
+    std::uint64_t number_;
+};
+
+}
+
 void call_state::require_questions() const
 {
     if (!on_->can_ask())
@@ -309,24 +326,20 @@ task<json::object> call_state::ask(
     throw_if_ended();
     if (!key.empty() && !asked_.insert(key).second)
         throw std::logic_error("a call asked twice under the key " + key);
-    result<std::string> outcome = failure(errc::timed_out);
-    auto const number = on_->ask(method, params, [weak = weak_from_this(), &outcome](result<std::string> given) {
-        // The frame that `outcome` lives in waits for this, unless it is gone; then so is the state.
-        if (auto const self = weak.lock(); self && self->suspended_) {
-            outcome = std::move(given);
-            self->resume();
-        }
-    });
-    base::timer timer(on_->loop().timers(), [this] { resume(); });
+    auto const wait = std::make_shared<wait_for<result<std::string>>>(shared_from_this(), failure(errc::timed_out));
+    open_question const question(
+        *on_, on_->ask(method, params, [weak = std::weak_ptr(wait)](result<std::string> given) {
+            if (auto const waiting = weak.lock())
+                waiting->resume_with(std::move(given));
+        }));
+    base::timer timer(on_->loop().timers(), [&wait = *wait] { wait.resume(); });
     if (limit)
         timer.after(*limit);
-    co_await suspend();
+    co_await wait->suspended();
     timer.cancel();
-    throw_if_ended();
-    if (!outcome && outcome.error() == errc::timed_out) {
-        on_->withdraw(number);
+    auto const& outcome = wait->value();
+    if (!outcome && outcome.error() == errc::timed_out)
         throw client_error(protocol::code::server_error, "The client did not answer in time.");
-    }
     if (!outcome)
         throw client_error(protocol::code::server_error, "The client could not be asked: " + outcome.error().message());
     auto const response = json_text::parse(*outcome).value_or(json::value());

@@ -120,7 +120,8 @@ subscribing_life(std::shared_ptr<call_state> state, std::string uri, std::shared
                 state->on().id(),
                 read_failure(state->on().logger(), "on_subscribe of resource " + what->uri, unknown(uri)));
     }
-    if (state->is_ended())
+    state->close();
+    if (state->on().is_ended())
         co_return;
     if (!refusal.empty()) {
         state->on().answer(std::move(refusal));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <future>
 #include <memory>
 #include <stdexcept>
@@ -75,6 +76,54 @@ TEST_F(IoLoop, RunsTheWorkOfAThreadInItsOrder)
         ASSERT_EQ(own.size(), static_cast<std::size_t>(posts));
         EXPECT_TRUE(std::ranges::is_sorted(own));
     }
+}
+
+TEST_F(IoLoop, TimersHaveTheirTurnBetweenWorkThatPostsItself)
+{
+    std::promise<void> done;
+    std::unique_ptr<timer> due;
+    std::function<void()> again = [&] {
+        if (due)
+            loop_.post([&] { again(); });
+        else
+            done.set_value();
+    };
+    loop_.post([&] {
+        due = std::make_unique<timer>(loop_.timers(), [&] { due.reset(); });
+        due->after(0s);
+        again();
+    });
+    done.get_future().wait();
+}
+
+TEST_F(IoLoop, WorkHasItsTurnBetweenTimersThatAreDueTogether)
+{
+    constexpr std::size_t count = 10'000;
+    std::vector<std::unique_ptr<timer>> timers;
+    std::size_t ran = 0;
+    std::size_t last = 0;
+    std::size_t largest = 0;
+    std::promise<void> done;
+    std::function<void()> look = [&] {
+        largest = std::max(largest, ran - std::exchange(last, ran));
+        if (ran < count)
+            loop_.post([&] { look(); });
+        else
+            done.set_value();
+    };
+    on_loop([&] {
+        for (std::size_t i = 0; i < count; ++i) {
+            timers.push_back(std::make_unique<timer>(loop_.timers(), [&] { ++ran; }));
+            timers.back()->after(1s);
+        }
+    });
+    loop_.post([&] { look(); });
+    clock_.advance(1s);
+    loop_.poke();
+    done.get_future().wait();
+    on_loop([&] { timers.clear(); });
+    EXPECT_GT(largest, 0u);
+    EXPECT_LE(largest, 256u);
 }
 
 TEST_F(IoLoop, TakesWorkThatCanOnlyBeMoved)

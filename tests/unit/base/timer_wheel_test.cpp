@@ -100,6 +100,26 @@ TEST_F(TimerWheel, FiresThoseOfOneInstantInTheOrderOfTheirArming)
     }
 }
 
+TEST_F(TimerWheel, LeavesWhatIsTooMuchForOneAdvanceToTheNext)
+{
+    std::vector<std::unique_ptr<timer>> timers;
+    for (int i = 0; i < 5; ++i) {
+        timers.push_back(timer_of(i));
+        timers.back()->after(i < 3 ? 1ms : 2ms);
+    }
+    clock_.advance(5ms);
+    EXPECT_EQ(wheel_.advance(2), 2u);
+    EXPECT_EQ(fired_, (std::vector{0, 1}));
+    EXPECT_LE(wheel_.next_deadline(), wheel_.now());
+    timers[2].reset(); // it may still go
+    timers.push_back(timer_of(5));
+    timers.back()->at(clock_.now() - 4ms);
+    EXPECT_EQ(wheel_.advance(2), 2u);
+    EXPECT_EQ(wheel_.advance(2), 1u);
+    EXPECT_EQ(fired_, (std::vector{0, 1, 5, 3, 4}));
+    EXPECT_EQ(wheel_.next_deadline(), std::nullopt);
+}
+
 TEST_F(TimerWheel, MovesATimerThatIsArmedAgain)
 {
     auto const timer = timer_of(1);
