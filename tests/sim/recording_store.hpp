@@ -4,6 +4,7 @@
 
 #include "sim_loop.hpp"
 #include "store/memory_store.hpp"
+#include "support/forwarding_store.hpp"
 
 #include <algorithm>
 #include <deque>
@@ -18,12 +19,12 @@
 
 namespace belay::sim {
 
-class recording_store final : public store::backend {
+class recording_store final : public forwarding_store {
 public:
     enum class pace { at_once, late };
 
     recording_store(store::memory_store& inner, scheduler& scheduler, pace pace)
-        : inner_(inner), scheduler_(scheduler), pace_(pace)
+        : forwarding_store(inner), inner_(inner), scheduler_(scheduler), pace_(pace)
     {
     }
 
@@ -51,10 +52,6 @@ public:
     {
         inner_.update(std::move(record), later(std::move(done)));
     }
-    void touch(store::session_key const& key, base::time_point at, store::presence presence) override
-    {
-        inner_.touch(key, at, presence);
-    }
     void
     expired(base::time_point now, std::size_t limit, store::completion<std::vector<store::session_key>> done) override
     {
@@ -79,7 +76,6 @@ public:
     {
         inner_.subscribers(uri, std::move(after), limit, later(std::move(done)));
     }
-    std::vector<std::string> subscribed_uris() const override { return inner_.subscribed_uris(); }
     void open(
         store::stream_key const& key, store::stream_meta meta, std::string const& owner, base::time_point now,
         store::completion<store::opened_stream> done) override
@@ -145,11 +141,6 @@ public:
     {
         inner_.inspect(key, later(std::move(done)));
     }
-    std::unique_ptr<store::watch_handle>
-    watch(store::stream_key const& key, interest interest, std::function<void()> wake) override
-    {
-        return inner_.watch(key, interest, std::move(wake));
-    }
     void note_reader(store::stream_key const& key, store::reader_mark mark) override
     {
         delivered_[key.stream] = std::max(delivered_[key.stream], mark.delivered);
@@ -164,8 +155,6 @@ public:
     {
         inner_.reader(key, later(std::move(done)));
     }
-    void sweep(base::time_point now) override { inner_.sweep(now); }
-    void renew(std::string const& owner, base::time_point until) override { inner_.renew(owner, until); }
     void lapsed(base::time_point now, std::size_t limit, store::completion<std::vector<store::call_ref>> done) override
     {
         inner_.lapsed(now, limit, later(std::move(done)));
@@ -198,14 +187,6 @@ public:
     {
         inner_.send(owner, std::move(message), later(std::move(done)));
     }
-    std::unique_ptr<store::watch_handle>
-    listen(std::string const& owner, std::function<void(store::owner_message)> deliver) override
-    {
-        return inner_.listen(owner, std::move(deliver));
-    }
-    store::durability promise() const noexcept override { return inner_.promise(); }
-    store::usage used() const override { return inner_.used(); }
-
 private:
     /// The newest call of the session with that id which has no answer to it; none if a newer one has an answer that
     /// has not arrived.
