@@ -14,6 +14,7 @@
 #include "base/io_loop.hpp"
 #include "base/log.hpp"
 #include "http/exchange.hpp"
+#include "http/in_flight.hpp"
 #include "http/policy.hpp"
 #include "http/request_reader.hpp"
 #include "http/server.hpp"
@@ -38,7 +39,7 @@ class connection;
 struct connection_site {
     connection_site(
         base::io_loop& on, server_settings const& with, http::policy const& by, http::handler& to,
-        std::atomic<std::size_t>& count);
+        std::atomic<std::size_t>& count, http::in_flight& in_flight);
 
     base::io_loop& loop;
     server_settings const& settings;
@@ -51,12 +52,16 @@ struct connection_site {
     std::string head;
     std::vector<std::unique_ptr<request_reader>> spare_readers;
     connection* first = nullptr; // the open ones
+    http::in_flight& in_flight;  // of the whole server
+    http::in_flight::unread_list& unread;
 
     std::atomic<std::size_t>& open_connections; // of the whole server
     std::atomic<std::uint64_t> accepted{0};
     std::atomic<std::uint64_t> refused_full{0};
     std::atomic<std::uint64_t> refused_descriptors{0};
     std::atomic<std::uint64_t> refused_requests{0};
+    std::atomic<std::uint64_t> refused_bodies{0};
+    std::atomic<std::uint64_t> closed_readers{0};
     std::atomic<std::uint64_t> requests{0};
     std::atomic<std::uint64_t> sends{0};
 
@@ -85,6 +90,8 @@ public:
     void start_refused(refusal why);
     /// Closes at once. A stream's observer is told `stopping`.
     void stop();
+    /// Closes at once, because others need the room that its unread answer takes. From the loop's root.
+    void close_unread();
 
     [[nodiscard]] connection* next() const noexcept { return next_; }
 
@@ -101,6 +108,10 @@ private:
     void consume_pending();
     void dispatch();
     void refuse(refusal why);
+    /// Whether there is room for the body, as far as it is known. Once its head is read, and as it grows.
+    [[nodiscard]] bool has_room_for_body() const;
+    void count_body();
+    void give_reader_back();
 
     // Answering. Called by the exchange, which has checked that it is the current one.
     void respond(response_head const& head, std::string_view body, std::string_view more_lines = {});
@@ -122,6 +133,9 @@ private:
     [[nodiscard]] sent transmit(std::span<iovec> parts);
     void await_writable();
     void on_writable(boost::system::error_code const& error);
+    void count_unsent(bool has_progress);
+    void list_unread();
+    void unlist_unread() noexcept;
     void finish_answer(sent sent);
     void answer_sent();
     void finish_connection();
@@ -155,6 +169,13 @@ private:
     std::size_t unsent_at_ = 0;
     std::string out_;
     stream_observer* observer_ = nullptr;
+
+    // What is counted of this connection; while the second is not 0, it stands in the list of its site.
+    std::size_t counted_in_ = 0;
+    std::size_t counted_out_ = 0;
+    base::time_point progress_at_{};
+    connection* slower_ = nullptr;
+    connection* faster_ = nullptr;
 
     base::timer timer_;
     // The timer may be armed earlier than the deadline, never later; so a request moves the deadline without
