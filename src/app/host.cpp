@@ -143,6 +143,10 @@ std::string host::metrics_text()
     auto const http = http_->statistics();
     metrics_->workers_running.Set(static_cast<double>(workers_->running()));
     metrics_->workers_queued.Set(static_cast<double>(workers_->queued()));
+    metrics_->http_bytes_in.Set(static_cast<double>(http.bytes_in));
+    metrics_->http_bytes_out.Set(static_cast<double>(http.bytes_out));
+    observe::catch_up(metrics_->http_bodies_refused, http.refused_bodies);
+    observe::catch_up(metrics_->http_readers_closed, http.closed_readers);
     if (log_lines_)
         observe::catch_up(metrics_->log_lines_dropped, log_lines_->dropped());
     return node_->metrics_text(http.open_connections);

@@ -473,6 +473,15 @@ settings_table::settings_table(settings& into, program of)
         "http.user_timeout", "", http.user_timeout,
         "TCP_USER_TIMEOUT: unacknowledged bytes break a connection after this long.");
     b.bytes("http.send_buffer", "", http.send_buffer_bytes, "What the kernel keeps for a reader that is behind.");
+    b.bytes(
+        "http.max_bytes_in", "", http.max_bytes_in,
+        "Request bodies that are being read or answered, of all connections; 503 for more. Those up to 16 KiB are not "
+        "counted.");
+    b.bytes(
+        "http.max_bytes_out", "", http.max_bytes_out,
+        "Answers that their readers have not taken, of all connections; beyond it the slowest readers are closed. Up "
+        "to "
+        "16 KiB of a connection are not counted.");
     b.count<std::size_t>(
         "http.max_connections", "", http.max_connections, 1, 100'000'000, "Connections at most; further ones get 503.",
         "by file descriptors");

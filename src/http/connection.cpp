@@ -33,6 +33,7 @@ constexpr std::size_t recorded_path_bytes = 256;
 
 constexpr refusal slow_head{408, "The request head took too long to arrive."};
 constexpr refusal slow_body{408, "The request body took too long to arrive."};
+constexpr refusal no_room{503, "The server is reading as many request bodies as it may; try again in a moment."};
 constexpr refusal unanswered{500, "The server dropped this request without an answer."};
 
 std::string_view reason_of(unsigned status) noexcept
@@ -123,7 +124,7 @@ std::string_view to_string(method method) noexcept
 
 connection_site::connection_site(
     base::io_loop& on, server_settings const& with, http::policy const& by, http::handler& to,
-    std::atomic<std::size_t>& count)
+    std::atomic<std::size_t>& count, http::in_flight& in_flight)
     : loop(on), settings(with), policy(by), handler(to), scratch(std::make_unique_for_overwrite<char[]>(scratch_bytes)),
       ask_arrived(
           on.timers(),
@@ -135,7 +136,7 @@ connection_site::connection_site(
               if (!awaiting.empty())
                   ask_arrived.after(arrival_time);
           }),
-      open_connections(count)
+      in_flight(in_flight), unread(in_flight.add(on)), open_connections(count)
 {
     spare_readers.reserve(spare_reader_count);
 }
@@ -310,6 +311,12 @@ void connection::stop()
     lose(stream_end::stopping);
 }
 
+void connection::close_unread()
+{
+    count(site_.closed_readers);
+    lose(stream_end::peer_gone, true);
+}
+
 // --- Time ------------------------------------------------------------------------------------------------
 
 void connection::set_deadline(base::time_point when)
@@ -432,6 +439,12 @@ void connection::consume(std::string_view bytes)
             }
             break;
         case request_reader::state::body:
+            if (!has_room_for_body()) {
+                count(site_.refused_bodies);
+                refuse(no_room);
+                break;
+            }
+            count_body();
             if (phase_ == phase::body)
                 break;
             phase_ = phase::body;
@@ -445,7 +458,10 @@ void connection::consume(std::string_view bytes)
                     await_writable();
             }
             break;
-        case request_reader::state::complete: dispatch(); break;
+        case request_reader::state::complete:
+            count_body(); // kept until it is answered
+            dispatch();
+            break;
         case request_reader::state::failed: refuse(reader_->why()); break;
         }
     }
@@ -454,6 +470,32 @@ void connection::consume(std::string_view bytes)
         pending_.assign(bytes);
     else if (phase_ == phase::idle && !reader_)
         deadline_after(site_.settings.idle_timeout);
+}
+
+bool connection::has_room_for_body() const
+{
+    auto most = reader_->bytes();
+    if (phase_ != phase::body) { // known before it comes, unless it comes in chunks
+        std::size_t announced = 0;
+        auto const length = reader_->header("Content-Length").value_or("");
+        std::from_chars(length.data(), length.data() + length.size(), announced);
+        most = std::max(most, announced);
+    }
+    return most <= in_flight::uncounted || site_.in_flight.takes(most - std::min(most, counted_in_));
+}
+
+void connection::count_body()
+{
+    auto const kept = reader_ ? reader_->bytes() : 0;
+    auto const now = kept > in_flight::uncounted ? kept : 0;
+    if (now != counted_in_)
+        site_.in_flight.count_in(std::exchange(counted_in_, now), now);
+}
+
+void connection::give_reader_back()
+{
+    site_.give_back(std::move(reader_));
+    count_body();
 }
 
 void connection::dispatch()
@@ -577,7 +619,7 @@ void connection::begin_stream(response_head const& head, stream_observer& observ
         record_->status = head.status;
         record_->is_stream = true;
     }
-    site_.give_back(std::move(reader_));
+    give_reader_back();
     if (is_head_request_) {
         // The head is the whole answer.
         loop_.post([self = shared_from_this(), serial = serial_] {
@@ -736,6 +778,8 @@ connection::sent connection::transmit(std::span<iovec> parts)
     if (left == total) {
         release(unsent_);
         unsent_at_ = 0;
+        if (counted_out_ != 0)
+            count_unsent(true);
         return sent::all;
     }
     auto const from_unsent = std::min(left, parts[0].iov_len);
@@ -750,7 +794,44 @@ connection::sent connection::transmit(std::span<iovec> parts)
         left -= skipped;
         unsent_.append(static_cast<char const*>(part.iov_base) + skipped, part.iov_len - skipped);
     }
+    count_unsent(taken > 0);
     return sent::part;
+}
+
+// Counts what is kept, sent or not: it is given back as a whole.
+void connection::count_unsent(bool has_progress)
+{
+    auto const now = unsent_.size() > in_flight::uncounted ? unsent_.size() : 0;
+    if (has_progress || counted_out_ == 0 || now == 0) {
+        unlist_unread();
+        if (now != 0)
+            list_unread();
+    }
+    if (now != counted_out_)
+        site_.in_flight.count_out(std::exchange(counted_out_, now), now, loop_);
+}
+
+void connection::list_unread()
+{
+    auto& list = site_.unread;
+    progress_at_ = loop_.now();
+    slower_ = std::exchange(list.last, this);
+    if (slower_)
+        slower_->faster_ = this;
+    else
+        list.first = this;
+    list.oldest = list.first->progress_at_.time_since_epoch().count();
+}
+
+void connection::unlist_unread() noexcept
+{
+    auto& list = site_.unread;
+    if (counted_out_ == 0)
+        return;
+    (slower_ ? slower_->faster_ : list.first) = faster_;
+    (faster_ ? faster_->slower_ : list.last) = slower_;
+    slower_ = faster_ = nullptr;
+    list.oldest = list.first ? list.first->progress_at_.time_since_epoch().count() : in_flight::unread_list::none;
 }
 
 void connection::await_writable()
@@ -799,6 +880,7 @@ void connection::on_writable(boost::system::error_code const& error)
 void connection::finish_answer(sent outcome)
 {
     report();
+    give_reader_back();
     phase_ = phase::finishing;
     switch (outcome) {
     case sent::all: return answer_sent();
@@ -809,7 +891,6 @@ void connection::finish_answer(sent outcome)
 
 void connection::answer_sent()
 {
-    site_.give_back(std::move(reader_));
     release(out_);
     if (!keep_alive_ || has_ended_input_)
         return finish_connection();
@@ -905,10 +986,11 @@ void connection::close(bool with_reset)
     previous_ = next_ = nullptr;
     site_.open_connections.fetch_sub(1, std::memory_order_relaxed);
     report();
-    site_.give_back(std::move(reader_));
+    give_reader_back();
     release(pending_);
     release(unsent_);
     unsent_at_ = 0;
+    count_unsent(false);
 }
 
 void connection::lose(stream_end why, bool with_reset)

@@ -14,6 +14,7 @@
 #include "base/io_loop.hpp"
 #include "base/log.hpp"
 #include "http/exchange.hpp"
+#include "http/in_flight.hpp"
 #include "http/policy.hpp"
 #include "http/request_reader.hpp"
 #include "http/server.hpp"
@@ -38,7 +39,7 @@ class connection;
 struct connection_site {
     connection_site(
         base::io_loop& on, server_settings const& with, http::policy const& by, http::handler& to,
-        std::atomic<std::size_t>& count);
+        std::atomic<std::size_t>& count, http::in_flight& in_flight);
 
     base::io_loop& loop;
     server_settings const& settings;
@@ -53,12 +54,16 @@ struct connection_site {
     connection* first = nullptr; // the open ones
     std::vector<std::weak_ptr<connection>> awaiting; // whose ended answers are not known to have arrived
     base::timer ask_arrived;
+    http::in_flight& in_flight;  // of the whole server
+    http::in_flight::unread_list& unread;
 
     std::atomic<std::size_t>& open_connections; // of the whole server
     std::atomic<std::uint64_t> accepted{0};
     std::atomic<std::uint64_t> refused_full{0};
     std::atomic<std::uint64_t> refused_descriptors{0};
     std::atomic<std::uint64_t> refused_requests{0};
+    std::atomic<std::uint64_t> refused_bodies{0};
+    std::atomic<std::uint64_t> closed_readers{0};
     std::atomic<std::uint64_t> requests{0};
     std::atomic<std::uint64_t> sends{0};
 
@@ -91,6 +96,8 @@ public:
     void stop();
     /// Tells of the ended answers that have arrived. False if there are others.
     bool tell_arrived();
+    /// Closes at once, because others need the room that its unread answer takes. From the loop's root.
+    void close_unread();
 
     [[nodiscard]] connection* next() const noexcept { return next_; }
 
@@ -108,6 +115,10 @@ private:
     void consume_pending();
     void dispatch();
     void refuse(refusal why);
+    /// Whether there is room for the body, as far as it is known. Once its head is read, and as it grows.
+    [[nodiscard]] bool has_room_for_body() const;
+    void count_body();
+    void give_reader_back();
 
     // Answering. Called by the exchange, which has checked that it is the current one.
     void respond(response_head const& head, std::string_view body, std::string_view more_lines = {});
@@ -130,6 +141,9 @@ private:
     [[nodiscard]] sent transmit(std::span<iovec> parts);
     void await_writable();
     void on_writable(boost::system::error_code const& error);
+    void count_unsent(bool has_progress);
+    void list_unread();
+    void unlist_unread() noexcept;
     void finish_answer(sent sent);
     void answer_sent();
     void finish_connection();
@@ -163,6 +177,13 @@ private:
     std::size_t unsent_at_ = 0;
     std::string out_;
     stream_observer* observer_ = nullptr;
+
+    // What is counted of this connection; while the second is not 0, it stands in the list of its site.
+    std::size_t counted_in_ = 0;
+    std::size_t counted_out_ = 0;
+    base::time_point progress_at_{};
+    connection* slower_ = nullptr;
+    connection* faster_ = nullptr;
 
     base::timer timer_;
     // The timer may be armed earlier than the deadline, never later; so a request moves the deadline without

@@ -27,9 +27,10 @@ constexpr refusal server_full{503, "The server has as many connections as it may
 
 listener::listener(
     base::io_loop& loop, server_settings const& settings, http::policy const& policy, http::handler& handler,
-    base::logger log, std::atomic<std::size_t>& open_connections, int descriptor, int family)
-    : site_(loop, settings, policy, handler, open_connections), log_(std::move(log)), acceptor_(loop.context()),
-      retry_(loop.timers(), [this] { watch(); }), protocol_(family, 0),
+    base::logger log, std::atomic<std::size_t>& open_connections, http::in_flight& in_flight, int descriptor,
+    int family)
+    : site_(loop, settings, policy, handler, open_connections, in_flight), log_(std::move(log)),
+      acceptor_(loop.context()), retry_(loop.timers(), [this] { watch(); }), protocol_(family, 0),
       reserve_(::open("/dev/null", O_RDONLY | O_CLOEXEC))
 {
     acceptor_.assign(protocol_, descriptor);

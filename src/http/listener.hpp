@@ -16,7 +16,7 @@ public:
     /// Takes a listening, non-blocking descriptor.
     listener(
         base::io_loop& loop, server_settings const& settings, http::policy const& policy, http::handler& handler,
-        base::logger log, std::atomic<std::size_t>& open_connections, int descriptor, int family);
+        base::logger log, std::atomic<std::size_t>& open_connections, in_flight& in_flight, int descriptor, int family);
     ~listener();
 
     void start();

@@ -25,7 +25,11 @@ policy_settings policy_for(reach reach, policy_settings settings)
 }
 
 struct server::parts {
-    parts(server_settings with, std::vector<base::io_loop*> on) : settings(std::move(with)), loops(std::move(on)) {}
+    parts(server_settings with, std::vector<base::io_loop*> on)
+        : settings(std::move(with)), loops(std::move(on)),
+          bytes(std::make_shared<in_flight>(settings.max_bytes_in, settings.max_bytes_out))
+    {
+    }
 
     void remove_files()
     {
@@ -37,6 +41,7 @@ struct server::parts {
     std::vector<base::io_loop*> const loops;
     std::vector<std::unique_ptr<http::policy const>> policies; // one per address
     std::atomic<std::size_t> open_connections{0};
+    std::shared_ptr<in_flight> const bytes;
     std::atomic<std::size_t> loops_to_stop{0};
     std::move_only_function<void()> stopped;
     tcp::endpoint endpoint;
@@ -80,16 +85,19 @@ server::server(std::vector<base::io_loop*> loops, server_settings settings, hand
             std::make_unique<http::policy const>(policy_for(socket.reach, parts.settings.policy)));
         for (std::size_t i = 0; i < parts.loops.size(); ++i) {
             auto& loop = *parts.loops[i];
-            auto const& added = parts.listeners[i].emplace_back(std::make_shared<listener>(
-                loop, parts.settings, policy, handler, log, parts.open_connections, socket.per_loop[i].get(),
-                socket.family));
+            parts.listeners[i].push_back(std::make_shared<listener>(
+                loop, parts.settings, policy, handler, log, parts.open_connections, *parts.bytes,
+                socket.per_loop[i].get(), socket.family));
             static_cast<void>(socket.per_loop[i].release()); // the listener's now
-            loop.post([held = std::weak_ptr(added)] {
+        }
+    }
+    // Once all are there: they know of each other.
+    for (std::size_t i = 0; i < parts.loops.size(); ++i)
+        for (auto const& each : parts.listeners[i])
+            parts.loops[i]->post([held = std::weak_ptr(each)] {
                 if (auto const present = held.lock())
                     present->start();
             });
-        }
-    }
 }
 
 server::~server()
@@ -111,6 +119,8 @@ server_statistics server::statistics() const noexcept
 {
     server_statistics sum;
     sum.open_connections = parts_->open_connections.load(std::memory_order_relaxed);
+    sum.bytes_in = parts_->bytes->in();
+    sum.bytes_out = parts_->bytes->out();
     for (auto const& of_loop : parts_->listeners)
         for (auto const& each : of_loop) {
             auto const& site = each->site();
@@ -118,6 +128,8 @@ server_statistics server::statistics() const noexcept
             sum.refused_full += site.refused_full.load(std::memory_order_relaxed);
             sum.refused_descriptors += site.refused_descriptors.load(std::memory_order_relaxed);
             sum.refused_requests += site.refused_requests.load(std::memory_order_relaxed);
+            sum.refused_bodies += site.refused_bodies.load(std::memory_order_relaxed);
+            sum.closed_readers += site.closed_readers.load(std::memory_order_relaxed);
             sum.requests += site.requests.load(std::memory_order_relaxed);
             sum.sends += site.sends.load(std::memory_order_relaxed);
         }

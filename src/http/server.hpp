@@ -55,6 +55,8 @@ struct server_settings {
     std::chrono::milliseconds linger_timeout{2'000};      ///< for the peer to close after our last answer
     std::chrono::milliseconds user_timeout{45'000};       ///< TCP_USER_TIMEOUT: sent bytes without acknowledgement
 
+    std::size_t max_bytes_in = 128 << 20;  ///< bodies read or not answered, of all connections; 503 for more
+    std::size_t max_bytes_out = 128 << 20; ///< answers not read, of all; beyond it the slowest readers are closed
     std::size_t max_connections = 0; ///< beyond it 503; 0: as many as there are descriptors
     int backlog = 4096;
     std::size_t send_buffer_bytes = 0; ///< SO_SNDBUF; 0: the system's choice
@@ -71,6 +73,10 @@ struct server_statistics {
     std::uint64_t refused_full = 0; ///< over max_connections
     std::uint64_t refused_descriptors = 0; ///< no file descriptor left
     std::uint64_t refused_requests = 0; ///< answered 4xx or 5xx before routing, timeouts included
+    std::size_t bytes_in = 0; ///< of bodies in flight, as far as they are counted
+    std::size_t bytes_out = 0; ///< of unread answers, the same
+    std::uint64_t refused_bodies = 0; ///< over max_bytes_in
+    std::uint64_t closed_readers = 0; ///< over max_bytes_out
     std::uint64_t requests = 0; ///< handed to the handler
     std::uint64_t sends = 0; ///< send calls on sockets
 };

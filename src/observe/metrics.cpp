@@ -57,6 +57,11 @@ metrics::metrics()
       log_lines_dropped(counter("belay_log_lines_dropped_total", "Log lines that nobody has taken.")),
       loop_stalls(counter("belay_loop_stalls_total", "Times that an event loop was held up.")),
       loop_stall_seconds(histogram("belay_loop_stall_seconds", "How long event loops were held up.")),
+      http_bytes_in(gauge("belay_http_bytes_in", "Bytes of request bodies that are being read or answered.")),
+      http_bytes_out(gauge("belay_http_bytes_out", "Bytes of answers that their readers have not taken.")),
+      http_bodies_refused(counter("belay_http_bodies_refused_total", "Bodies refused because there were too many.")),
+      http_readers_closed(counter(
+          "belay_http_readers_closed_total", "Connections closed because answers to slow readers were too many.")),
       request_seconds(histogram("belay_request_seconds", "From a whole request to the end of its answer.")),
       append_seconds(histogram("belay_append_seconds", "Duration of appends to the store.")),
       connections_closed_(prometheus::BuildCounter()

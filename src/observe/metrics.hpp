@@ -51,6 +51,10 @@ public:
     prometheus::Counter& log_lines_dropped;
     prometheus::Counter& loop_stalls;
     prometheus::Histogram& loop_stall_seconds;
+    prometheus::Gauge& http_bytes_in;
+    prometheus::Gauge& http_bytes_out;
+    prometheus::Counter& http_bodies_refused;
+    prometheus::Counter& http_readers_closed;
     prometheus::Histogram& request_seconds;
     prometheus::Histogram& append_seconds;
 

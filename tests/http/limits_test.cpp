@@ -550,4 +550,64 @@ TEST_F(Limits, IdleHttpConnections)
     EXPECT_FALSE(client.read_head());
 }
 
+TEST_F(Limits, UnreadAnswersOfAllConnections)
+{
+    settings_.http.send_buffer_bytes = 16384;
+    settings_.http.max_bytes_out = 1 << 20;
+    std::string const big(300'000, 'x');
+    server_.tool("big", [&](call& on) -> task<std::string> {
+        co_await on.sleep(1s);
+        co_return big;
+    });
+    start();
+    auto const session = open_session();
+    struct unread {
+        http_client connection;
+        std::string cursor;
+    };
+    std::vector<unread> calls;
+    for (int i = 0; i < 6; ++i) {
+        http_client client(port(), {.receive_buffer = 4096, .source = {}});
+        send_post(client, session, tool_call(std::to_string(i), "big"));
+        ASSERT_TRUE(client.read_head());
+        auto const priming = client.next_event();
+        ASSERT_TRUE(priming);
+        calls.push_back({std::move(client), priming->id});
+    }
+    advance(1s);
+    ASSERT_TRUE(eventually([&] { return host().http_statistics().closed_readers >= 2; }));
+    EXPECT_LE(host().http_statistics().bytes_out, 1u << 20);
+    EXPECT_GE(metric("belay_http_readers_closed_total"), 2);
+    EXPECT_EQ(echo(session, "others are served"), "Echo: others are served");
+    // The answers wait in their streams.
+    for (auto& [connection, cursor] : calls) {
+        connection.close();
+        auto resumed = get(session, cursor);
+        auto const seen = read_to_end(resumed);
+        EXPECT_EQ(text_at(seen.response(), "result/content/0/text"), big);
+    }
+}
+
+TEST_F(Limits, RequestBodiesOfAllConnections)
+{
+    settings_.http.max_bytes_in = 1 << 20;
+    start();
+    auto const session = open_session();
+    std::vector<http_client> halves;
+    for (int i = 0; i < 10; ++i) {
+        auto& client = halves.emplace_back(connect());
+        client.send(fmt::format("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n", 300'000));
+        client.send(std::string(200'000, ' '));
+    }
+    ASSERT_TRUE(eventually([&] { return host().http_statistics().refused_bodies >= 4; }));
+    EXPECT_GT(metric("belay_http_bytes_in"), 500'000);
+    EXPECT_EQ(echo(session, "others are served"), "Echo: others are served");
+    auto const refused = post(session, tool_call("1", "echo", R"({"message":")" + std::string(900'000, 'x') + "\"}"));
+    EXPECT_EQ(refused.status, 503u);
+    EXPECT_TRUE(refused.header("Retry-After"));
+    halves.clear();
+    ASSERT_TRUE(eventually([&] { return host().http_statistics().bytes_in == 0; }));
+    EXPECT_EQ(echo(session, std::string(900'000, 'x')).size(), 900'006u);
+}
+
 }
