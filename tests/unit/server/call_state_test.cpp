@@ -84,6 +84,15 @@ task<std::string> all_of(call& on)
     co_return std::get<0>(three) + ' ' + std::get<1>(three) + ' ' + std::get<2>(three);
 }
 
+// By value: it goes on longer than its tool.
+task<void> left_behind(call on, bool& has_gone_on)
+{
+    in_frame const here;
+    auto both = slept(on, 10s) || answered(on);
+    (void)co_await std::move(both);
+    has_gone_on = true;
+}
+
 /// Nobody is waited for once they have gone, and little may be said that was not read.
 runtime::settings short_of_patience()
 {
@@ -261,7 +270,8 @@ TEST_F(CallWaits, AGroupOfOperationsEndsWithTheFirst)
             asio::co_spawn(executor, slept(of, 10s), asio::deferred),
             asio::co_spawn(executor, slept(of, 20s), asio::deferred));
         auto operation = group.async_wait(asio::experimental::wait_for_one(), asio::use_awaitable);
-        auto const [order, failed1, text1, failed2, text2, failed3, text3] = co_await std::move(operation);
+        auto const all = co_await std::move(operation);
+        auto const& [order, failed1, text1, failed2, text2, failed3, text3] = all;
         co_return std::to_string(order[0]) + (failed1 ? "f" : "") + text2 + (failed3 ? "f" : "");
     });
     run();
@@ -347,13 +357,7 @@ TEST_F(CallWaits, WhatTheToolLeavesWaitingEndsWithIt)
     bool has_gone_on = false;
     auto const on = begin([&](call& of) -> task<std::string> {
         auto const executor = co_await asio::this_coro::executor;
-        auto child = [&has_gone_on](call context) -> task<void> {
-            in_frame const here;
-            auto both = slept(context, 10s) || answered(context);
-            (void)co_await std::move(both);
-            has_gone_on = true;
-        };
-        asio::co_spawn(executor, child(of), asio::detached);
+        asio::co_spawn(executor, left_behind(of, has_gone_on), asio::detached);
         co_await of.sleep(1s);
         co_return "done";
     });
