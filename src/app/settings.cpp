@@ -357,7 +357,9 @@ settings_table::settings_table(settings& into, program of)
         "Resources that a session may subscribe to.");
     b.time("reaper.interval", "", run.reaper_interval, "How often idle sessions are looked for.");
     b.time("keepalive", "", run.follower.keepalive, "A quiet stream connection gets a comment this often.");
-    b.time("retry", "", run.retry, "How long clients wait before they reconnect; up to a quarter is added at random.");
+    b.time(
+        "retry", "", run.retry,
+        "How long clients wait before they reconnect; up to a quarter is added at random. Most try twice.");
     b.time(
         "max_connection_age", "", run.follower.max_age, "Stream connections are closed at this age; clients resume.",
         zero::allowed);

@@ -27,7 +27,7 @@ struct settings {
     base::duration session_max_lifetime = base::duration::zero(); ///< zero: off
     base::duration call_max = std::chrono::hours(1);
     base::duration lease = std::chrono::seconds(15);
-    std::chrono::milliseconds retry{1000};
+    std::chrono::milliseconds retry{3000};
     std::size_t max_subscriptions = 1000; ///< per session
     std::size_t open_with_origin = 4;
     std::size_t open_without_origin = 64;

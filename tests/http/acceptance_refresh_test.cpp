@@ -197,8 +197,8 @@ TEST_F(Acceptance, AS06_CutBeforeTheFirstMessage)
     EXPECT_EQ(first->type, "message");
     EXPECT_FALSE(first->id.empty());
     ASSERT_TRUE(first->retry_ms);
-    EXPECT_GE(*first->retry_ms, 1000u);
-    EXPECT_LE(*first->retry_ms, 1250u);
+    EXPECT_GE(*first->retry_ms, 3000u);
+    EXPECT_LE(*first->retry_ms, 3750u);
     stream.close();
 
     auto resumed = get(session, first->id);

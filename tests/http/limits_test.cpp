@@ -41,7 +41,7 @@ TEST_F(Limits, DefaultsAreTheDocumentedOnes)
     EXPECT_EQ(limits.session_idle, 10min);
     EXPECT_EQ(fresh.runtime.reaper_interval, 60s);
     EXPECT_EQ(fresh.runtime.follower.keepalive, 15s);
-    EXPECT_EQ(fresh.runtime.retry, 1s);
+    EXPECT_EQ(fresh.runtime.retry, 3s);
     EXPECT_EQ(limits.events_per_stream, 1000u);
     EXPECT_EQ(limits.bytes_per_stream, 8u << 20);
     EXPECT_EQ(limits.streams_per_session, 256u);
@@ -452,8 +452,8 @@ TEST_F(Limits, RetryHasJitter)
         auto stream = open_post(session, tool_call("1", "burst", R"({"count":0})"));
         auto const priming = stream.next_event();
         ASSERT_TRUE(priming && priming->retry_ms);
-        EXPECT_GE(*priming->retry_ms, 1000u);
-        EXPECT_LE(*priming->retry_ms, 1250u);
+        EXPECT_GE(*priming->retry_ms, 3000u);
+        EXPECT_LE(*priming->retry_ms, 3750u);
         values.insert(*priming->retry_ms);
     }
     EXPECT_GT(values.size(), 3u);
