@@ -37,14 +37,23 @@ protected:
         is_held.get_future().wait();
         return go_on;
     }
-    /// What the loops have been given is done.
+    /// What the loop has been given is done.
+    static void finish(io_loop& loop)
+    {
+        std::promise<void> done;
+        loop.post([&] { done.set_value(); });
+        done.get_future().wait();
+    }
     void barrier()
     {
-        for (auto* const loop : {&first_, &second_}) {
-            std::promise<void> done;
-            loop->post([&] { done.set_value(); });
-            done.get_future().wait();
-        }
+        finish(first_);
+        finish(second_);
+    }
+    /// The first loop, which nobody holds, does its part before the clock moves.
+    void look()
+    {
+        watch_.look();
+        finish(first_);
     }
 
     manual_clock clock_;
@@ -73,13 +82,13 @@ TEST_F(StallWatch, NamesTheHandlerThatHoldsALoopOnceAndSaysWhenItIsOver)
         wait.wait();
     });
     is_inside.get_future().wait();
-    watch_.look();
+    look();
     clock_.advance(999ms);
-    watch_.look();
+    look();
     EXPECT_TRUE(told_.empty());
     clock_.advance(1ms);
-    watch_.look();
-    watch_.look();
+    look();
+    look();
     ASSERT_EQ(told_.size(), 1u);
     EXPECT_EQ(told_[0].loop, 1u);
     EXPECT_EQ(told_[0].held, 1s);
@@ -89,14 +98,14 @@ TEST_F(StallWatch, NamesTheHandlerThatHoldsALoopOnceAndSaysWhenItIsOver)
     clock_.advance(4s);
     go_on.set_value();
     barrier();
-    watch_.look();
+    look();
     ASSERT_EQ(told_.size(), 2u);
     EXPECT_TRUE(told_[1].is_over);
     EXPECT_TRUE(told_[1].is_told);
     EXPECT_EQ(told_[1].held, 5s);
     EXPECT_EQ(told_[1].handler.name, "tools/call nap");
     barrier();
-    watch_.look();
+    look();
     EXPECT_EQ(told_.size(), 2u);
 }
 
@@ -111,9 +120,9 @@ TEST_F(StallWatch, SaysThatAHandlerHasReturned)
         wait.wait();
     });
     is_beyond.get_future().wait();
-    watch_.look();
+    look();
     clock_.advance(2s);
-    watch_.look();
+    look();
     ASSERT_EQ(told_.size(), 1u);
     EXPECT_EQ(told_[0].handler.name, "tools/call quick");
     EXPECT_FALSE(told_[0].handler.is_running);
@@ -124,11 +133,11 @@ TEST_F(StallWatch, SaysThatAHandlerHasReturned)
 TEST_F(StallWatch, TellsOfAStallThatWasOverBeforeItLooked)
 {
     auto go_on = hold([](std::future<void> wait) { wait.wait(); });
-    watch_.look();
+    look();
     clock_.advance(3s);
     go_on.set_value();
     barrier();
-    watch_.look();
+    look();
     ASSERT_EQ(told_.size(), 1u);
     EXPECT_TRUE(told_[0].is_over);
     EXPECT_FALSE(told_[0].is_told);
@@ -138,7 +147,7 @@ TEST_F(StallWatch, TellsOfAStallThatWasOverBeforeItLooked)
 TEST_F(StallWatch, SaysNothingOfLoopsThatTurn)
 {
     for (int i = 0; i < 10; ++i) {
-        watch_.look();
+        look();
         barrier();
         clock_.advance(10s); // they have done what they were given
     }
