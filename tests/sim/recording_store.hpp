@@ -187,6 +187,7 @@ public:
     {
         inner_.send(owner, std::move(message), later(std::move(done)));
     }
+
 private:
     /// The newest call of the session with that id which has no answer to it; none if a newer one has an answer that
     /// has not arrived.

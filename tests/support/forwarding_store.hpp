@@ -43,8 +43,8 @@ public:
         inner_.expired(now, limit, std::move(done));
     }
     void end(store::session_key const& key, store::completion<void> done) override { inner_.end(key, std::move(done)); }
-    void subscribe(
-        store::session_key const& key, std::string uri, std::size_t limit, store::completion<void> done) override
+    void
+    subscribe(store::session_key const& key, std::string uri, std::size_t limit, store::completion<void> done) override
     {
         inner_.subscribe(key, std::move(uri), limit, std::move(done));
     }
