@@ -379,7 +379,7 @@ settings_table::settings_table(settings& into, program of)
     b.bytes("events.max_bytes_per_stream", "max-stream-bytes", run.limits.bytes_per_stream, "Bytes kept per stream.");
     b.bytes(
         "events.max_bytes", "", run.limits.event_bytes,
-        "One event at most; a larger result ends its call with result_too_large.");
+        "One event or answer at most; a larger result ends its call with result_too_large.");
     b.time(
         "events.max_age", "", run.limits.event_age,
         "Events are dropped at this age: on a call's stream counted from its end.", zero::refused,

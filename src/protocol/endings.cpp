@@ -62,7 +62,10 @@ std::string ended_answer(ended_request const& request, end_reason reason)
     bool const has_started = request.has_started && reason != end_reason::overloaded;
     bool const is_retryable = (request.is_retry_safe || !has_started) && reason != end_reason::cancelled
         && reason != end_reason::result_too_large && reason != end_reason::session_ended;
-    auto const what = has_started ? happened(reason) : happened_before_start(reason);
+    bool const is_large_answer = !request.is_tool_call && reason == end_reason::result_too_large;
+    auto const what = is_large_answer ? "The answer is larger than this server passes on."
+        : has_started                 ? happened(reason)
+                                      : happened_before_start(reason);
     auto const ended = fmt::format(R"({{"reason":"{}","retryable":{}}})", to_string(reason), is_retryable);
     bool const is_result
         = request.is_tool_call && reason != end_reason::cancelled && reason != end_reason::session_ended;

@@ -139,13 +139,19 @@ std::expected<revision, rpc_error> negotiate(message const& initialize)
     return negotiate(std::string_view(version->get_string().data(), version->get_string().size()));
 }
 
-std::string result_response(std::string_view id, std::string_view result)
+std::string begin_result(std::string_view id, std::size_t bytes)
 {
     std::string out;
-    out.reserve(id.size() + result.size() + 40);
+    out.reserve(id.size() + bytes + 40);
     out += R"({"jsonrpc":"2.0","id":)";
     out += id;
     out += R"(,"result":)";
+    return out;
+}
+
+std::string result_response(std::string_view id, std::string_view result)
+{
+    auto out = begin_result(id, result.size());
     out += result;
     out += '}';
     return out;

@@ -66,6 +66,9 @@ read_message(json::value const& value, message_limits const& limits = {});
 /// The revision that an `initialize` is answered with.
 [[nodiscard]] std::expected<revision, rpc_error> negotiate(message const& initialize);
 
+/// The front of a response, with room for a result of that size: its JSON text and a `}` are to follow. For results
+/// that are large, so that there is one copy of them.
+[[nodiscard]] std::string begin_result(std::string_view id, std::size_t bytes);
 /// `result` is JSON text.
 [[nodiscard]] std::string result_response(std::string_view id, std::string_view result);
 /// `id` is JSON text; "null" where the request could not be read.

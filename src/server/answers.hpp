@@ -1,7 +1,9 @@
 // Ways to answer a request that the parts of a server share.
 #pragma once
 
+#include "protocol/endings.hpp"
 #include "protocol/message.hpp"
+#include "protocol/names.hpp"
 #include "runtime/live_session.hpp"
 #include "runtime/node.hpp"
 #include "runtime/service.hpp"
@@ -31,6 +33,13 @@ namespace belay::detail {
     return runtime::instant_answer{protocol::result_response(request.message.id, result)};
 }
 
+/// In the place of an answer that is larger than an event may be.
+[[nodiscard]] inline std::string too_large_answer(runtime::incoming const& request)
+{
+    bool const is_tool_call = request.message.method == protocol::method::tools_call;
+    return protocol::ended_answer({request.message.id, is_tool_call}, protocol::end_reason::result_too_large);
+}
+
 /// The node's log, with what the request is on every line.
 [[nodiscard]] inline base::logger log_of(runtime::incoming const& request)
 {
@@ -47,7 +56,8 @@ namespace belay::detail {
     return value ? value->if_string() : nullptr;
 }
 
-/// One page of a list: `{"<member>":[…],"nextCursor":"…"}`.
+/// One page of a list: `{"<member>":[…],"nextCursor":"…"}`. It ends early where the answer would be larger than an
+/// event may be.
 template<class T>
 [[nodiscard]] runtime::outcome
 list_page(runtime::incoming const& request, std::string_view member, registry<T> const& things, std::size_t page_size)
@@ -70,14 +80,21 @@ list_page(runtime::incoming const& request, std::string_view member, registry<T>
                 if (is_there(i))
                     from = i;
     }
-    auto const end = page_size == 0 ? all.size() : std::min(all.size(), from + page_size);
+    constexpr std::size_t around = 1024; // the response around the page, with a cursor
+    auto const most = request.node.settings().limits.event_bytes;
+    auto end = page_size == 0 ? all.size() : std::min(all.size(), from + page_size);
     std::string out = "{\"";
     out += member;
     out += "\":[";
     for (auto i = from; i < end; ++i) {
+        auto const& text = all[i]->as.texts[static_cast<std::size_t>(request.revision)];
+        if (i > from && out.size() + text.size() + request.message.id.size() + around > most) {
+            end = i;
+            break;
+        }
         if (i > from)
             out += ',';
-        out += all[i]->as.texts[static_cast<std::size_t>(request.revision)];
+        out += text;
     }
     out += ']';
     if (end < all.size()) {

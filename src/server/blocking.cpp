@@ -86,7 +86,7 @@ void blocking_state::run() noexcept
     try {
         blocking_call context(*this);
         try {
-            response = protocol::result_response(id_, render(job_.run(context), job_.revision));
+            response = result_answer(id_, job_.run(context), job_.revision);
         } catch (...) {
             response
                 = failed_answer(log_, job_.name, id_, job_.revision, session_->current_record()->client_capabilities);

@@ -282,7 +282,7 @@ task<void> tool_life(std::shared_ptr<call_state> state, std::string name, waitin
     std::string response;
     try {
         tool_result result = co_await run(context);
-        response = protocol::result_response(state->on().id(), render(result, state->revision()));
+        response = result_answer(state->on().id(), result, state->revision());
     } catch (unwinding const&) {
     } catch (...) {
         if (!state->is_ended()) // else: cancelled inside an operation that is not ours

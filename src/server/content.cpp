@@ -12,20 +12,9 @@ namespace {
 
 std::string base64(std::string_view bytes)
 {
-    static constexpr char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     std::string out;
-    out.reserve((bytes.size() + 2) / 3 * 4);
-    for (std::size_t i = 0; i < bytes.size(); i += 3) {
-        auto const left = bytes.size() - i;
-        auto const at = [&](std::size_t place) -> unsigned {
-            return place < left ? static_cast<unsigned char>(bytes[i + place]) : 0;
-        };
-        auto const group = at(0) << 16 | at(1) << 8 | at(2);
-        out += alphabet[group >> 18];
-        out += alphabet[group >> 12 & 63];
-        out += left > 1 ? alphabet[group >> 6 & 63] : '=';
-        out += left > 2 ? alphabet[group & 63] : '=';
-    }
+    out.reserve(detail::base64_bytes(bytes.size()));
+    detail::append_base64(out, bytes);
     return out;
 }
 
@@ -100,6 +89,22 @@ json::object annotated(json::object block, annotations const& notes)
 
 namespace belay::detail {
 
+void append_base64(std::string& out, std::string_view bytes)
+{
+    static constexpr char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (std::size_t i = 0; i < bytes.size(); i += 3) {
+        auto const left = bytes.size() - i;
+        auto const at = [&](std::size_t place) -> unsigned {
+            return place < left ? static_cast<unsigned char>(bytes[i + place]) : 0;
+        };
+        auto const group = at(0) << 16 | at(1) << 8 | at(2);
+        out += alphabet[group >> 18];
+        out += alphabet[group >> 12 & 63];
+        out += left > 1 ? alphabet[group >> 6 & 63] : '=';
+        out += left > 2 ? alphabet[group & 63] : '=';
+    }
+}
+
 json::object annotations_object(belay::annotations const& notes)
 {
     json::object object;
@@ -131,6 +136,32 @@ json::object contents_part(
     if (!part.meta.empty() && revision >= protocol::revision::r2025_06_18)
         object["_meta"] = part.meta;
     return object;
+}
+
+void append_contents_part(
+    std::string& out, std::string_view uri, resource_part const& part, std::string_view default_mime,
+    protocol::revision revision)
+{
+    resource_part without{part.uri, part.mime, {}, {}, part.meta};
+    auto const rest = contents_part(uri, without, default_mime, revision);
+    out += '{';
+    for (auto const& each : rest) {
+        if (out.back() != '{')
+            out += ',';
+        bool const is_payload = each.key() == "text";
+        json_text::append_json_string(out, is_payload && part.data ? "blob" : std::string_view(each.key()));
+        out += ':';
+        if (!is_payload) {
+            json_text::append_json(out, each.value());
+        } else if (part.data) {
+            out += '"';
+            append_base64(out, part.data->bytes);
+            out += '"';
+        } else {
+            json_text::append_json_string(out, part.text);
+        }
+    }
+    out += '}';
 }
 
 resource_contents json_contents(json::value const& value)

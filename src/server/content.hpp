@@ -21,8 +21,18 @@ sampling_blocks(json::value const& content, protocol::revision revision);
 
 [[nodiscard]] json::object annotations_object(belay::annotations const& notes);
 
+[[nodiscard]] constexpr std::size_t base64_bytes(std::size_t bytes) noexcept
+{
+    return (bytes + 2) / 3 * 4;
+}
+void append_base64(std::string& out, std::string_view bytes);
+
 /// One of the `contents` of a resource.
 [[nodiscard]] json::object contents_part(
     std::string_view uri, resource_part const& part, std::string_view default_mime, protocol::revision revision);
+/// The same as JSON text, without a copy of what may be large.
+void append_contents_part(
+    std::string& out, std::string_view uri, resource_part const& part, std::string_view default_mime,
+    protocol::revision revision);
 
 }

@@ -27,7 +27,7 @@ std::string bad_arguments_answer(
 {
     auto const text = "Invalid arguments for tool " + tool.name + ": " + error.text();
     if (protocol::reports_bad_arguments_as_result(revision))
-        return protocol::result_response(id, render({text, {}, {}, true}, revision));
+        return result_answer(id, {text, {}, {}, true}, revision);
     return protocol::error_response(id, {protocol::code::invalid_params, text, {}});
 }
 
@@ -40,8 +40,7 @@ std::string quick_answer(
         auto const result = tool.quick(arguments);
         if (result)
             require_output(tool.output_check.get(), *result);
-        return result ? protocol::result_response(id, render(*result, revision))
-                      : bad_arguments_answer(tool, id, result.error(), revision);
+        return result ? result_answer(id, *result, revision) : bad_arguments_answer(tool, id, result.error(), revision);
     } catch (...) {
         auto const record = session ? session->current_record() : nullptr;
         return failed_answer(
@@ -367,6 +366,16 @@ server_core::initialize_result(protocol::revision revision, runtime::session_mod
 }
 
 runtime::outcome server_core::handle(runtime::incoming const& request)
+{
+    auto outcome = dispatch(request);
+    auto* const instant = std::get_if<runtime::instant_answer>(&outcome);
+    // Calls see to it themselves.
+    if (instant && instant->response.size() > request.node.settings().limits.event_bytes)
+        instant->response = too_large_answer(request);
+    return outcome;
+}
+
+runtime::outcome server_core::dispatch(runtime::incoming const& request)
 {
     auto const& method = request.message.method;
     // Whoever asks for progress in a way that cannot be followed is told so, and does not wait for it.

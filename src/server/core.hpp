@@ -107,6 +107,7 @@ private:
     {
         return about_.page_sizes[static_cast<std::size_t>(which)];
     }
+    [[nodiscard]] runtime::outcome dispatch(runtime::incoming const& request);
     [[nodiscard]] runtime::outcome call_tool(runtime::incoming const& request) const;
     [[nodiscard]] runtime::outcome set_level(runtime::incoming const& request) const;
     void changed(list which);

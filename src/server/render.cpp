@@ -31,9 +31,11 @@ void append_hint(std::string& out, std::string_view name, std::optional<bool> hi
 
 }
 
-std::string render(tool_result const& result, protocol::revision revision)
+namespace {
+
+void append_result(std::string& out, tool_result const& result, protocol::revision revision)
 {
-    std::string out = R"({"content":)";
+    out += R"({"content":)";
     if (!result.content.empty()) {
         json::array blocks;
         for (auto const& each : result.content) {
@@ -68,6 +70,22 @@ std::string render(tool_result const& result, protocol::revision revision)
         out += R"(,"_meta":)";
         json_text::append_json(out, result.meta);
     }
+    out += '}';
+}
+
+}
+
+std::string render(tool_result const& result, protocol::revision revision)
+{
+    std::string out;
+    append_result(out, result, revision);
+    return out;
+}
+
+std::string result_answer(std::string_view id, tool_result const& result, protocol::revision revision)
+{
+    auto out = protocol::begin_result(id, result.text.size() + 64);
+    append_result(out, result, revision);
     out += '}';
     return out;
 }
@@ -172,9 +190,9 @@ std::string failed_answer(
         tool_result result;
         result.text = std::string(needs.what()) + " Open this page, then call the tool again: " + needs.url();
         result.is_error = true;
-        return protocol::result_response(id, render(result, revision));
+        return result_answer(id, result, revision);
     } catch (...) {
-        return protocol::result_response(id, render(current_failure(log, tool), revision));
+        return result_answer(id, current_failure(log, tool), revision);
     }
 }
 

@@ -14,6 +14,8 @@ namespace belay::detail {
 
 /// The JSON text of a CallToolResult.
 [[nodiscard]] std::string render(tool_result const& result, protocol::revision revision);
+/// The whole response with it.
+[[nodiscard]] std::string result_answer(std::string_view id, tool_result const& result, protocol::revision revision);
 
 /// Appends a Tool.
 void append_tool(std::string& out, tool_definition const& tool, protocol::revision revision);

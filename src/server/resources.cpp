@@ -57,21 +57,38 @@ void append_resource(std::string& out, resource_definition const& what, protocol
     json_text::append_json(out, object);
 }
 
-std::string render_contents(
-    resource_contents const& contents, std::string_view uri, std::string_view mime, protocol::revision revision)
-{
-    json::array parts;
-    for (auto const& each : contents.parts)
-        parts.push_back(contents_part(uri, each, mime, revision));
-    std::string out = "{\"contents\":";
-    json_text::append_json(out, parts);
-    if (!contents.meta.empty()) {
-        out += ",\"_meta\":";
-        json_text::append_json(out, contents.meta);
+/// How a resource that was read becomes a response.
+struct reading {
+    std::string id;
+    std::string uri;
+    std::string mime;
+    protocol::revision revision;
+    std::size_t most; ///< bytes of an answer
+
+    /// With one copy of what was read.
+    [[nodiscard]] std::string response(resource_contents const& contents) const
+    {
+        std::size_t bytes = 0;
+        for (auto const& each : contents.parts)
+            bytes += each.data ? base64_bytes(each.data->bytes.size()) : each.text.size();
+        if (bytes > most)
+            return protocol::ended_answer({id, false}, protocol::end_reason::result_too_large);
+        auto out = protocol::begin_result(id, bytes + 256);
+        out += "{\"contents\":[";
+        for (auto const& each : contents.parts) {
+            if (&each != &contents.parts.front())
+                out += ',';
+            append_contents_part(out, uri, each, mime, revision);
+        }
+        out += ']';
+        if (!contents.meta.empty()) {
+            out += ",\"_meta\":";
+            json_text::append_json(out, contents.meta);
+        }
+        out += "}}";
+        return out;
     }
-    out += '}';
-    return out;
-}
+};
 
 /// Adds a URI to what the session is subscribed to, or takes it away; `answer` gets the whole response.
 void change_subscription(
@@ -234,12 +251,14 @@ runtime::outcome resource_catalogue::read(runtime::incoming const& request) cons
         return read_failure(log, name, unknown(uri));
     };
     auto const bad_variables = [&](decode_error const&) { return refuse(request, unknown(uri)); };
+    reading const shape{
+        request.message.id, uri, what->what->mime, request.revision, request.node.settings().limits.event_bytes};
     if (what->what->read.quick) {
         try {
             auto const contents = what->what->read.quick(what->variables);
             if (!contents)
                 return bad_variables(contents.error());
-            return give(request, render_contents(*contents, uri, what->what->mime, request.revision));
+            return runtime::instant_answer{shape.response(*contents)};
         } catch (...) {
             return refuse(request, failed(log_of(request)));
         }
@@ -251,14 +270,11 @@ runtime::outcome resource_catalogue::read(runtime::incoming const& request) cons
     start.traits.is_tool_call = false;
     start.traits.is_retry_safe = true;
     start.progress_token = progress_token_of(request.message);
-    start.run = [&node = request.node, context = context_of(request), id = request.message.id, uri, failed,
-                 mime = what->what->mime, revision = request.revision,
+    start.run = [&node = request.node, context = context_of(request), id = request.message.id, shape, failed,
                  work = std::move(*work)](std::shared_ptr<runtime::call> on) mutable {
         start_work<resource_contents>(
             node, std::move(on), std::move(context), std::move(work),
-            [id, uri, mime, revision](resource_contents const& contents) {
-                return protocol::result_response(id, render_contents(contents, uri, mime, revision));
-            },
+            [shape](resource_contents const& contents) { return shape.response(contents); },
             [id, failed](base::logger const& log) { return protocol::error_response(id, failed(log)); });
     };
     return start;

@@ -288,6 +288,81 @@ TEST_F(Dispatch, AnswersAQuickToolAtOnce)
     EXPECT_EQ(text_of(result), "Rome 3");
 }
 
+TEST_F(Dispatch, HoldsTheResultOfAQuickToolToTheSizeOfAnEvent)
+{
+    auto const most = node_.settings().limits.event_bytes;
+    server_.tool("fits", [most] { return std::string(most - 1000, 'x'); });
+    server_.tool("text", [most] { return std::string(most, 'x'); });
+    server_.tool("blocks", [most] {
+        tool_result result;
+        result.content.push_back(content::text(std::string(most, 'x')));
+        return result;
+    });
+    EXPECT_EQ(text_of(answer(call("fits", "{}"))).size(), most - 1000);
+    for (auto const* name : {"text", "blocks"}) {
+        auto const result = answer(call(name, "{}")).at("result");
+        EXPECT_EQ(result.at("isError"), true) << name;
+        EXPECT_EQ(result.at("_meta").at("belay/ended").at("reason"), "result_too_large") << name;
+    }
+}
+
+TEST_F(Dispatch, HoldsOtherAnswersToTheSizeOfAnEvent)
+{
+    auto const most = node_.settings().limits.event_bytes;
+    server_.resource("x://fits", [most] { return std::string(most - 1000, 'x'); });
+    server_.resource("x://text", [most] { return std::string(most, 'x'); });
+    server_.resource("x://escaped", [most] { return std::string(most / 2, '"'); });
+    server_.resource("x://bytes", [most] { return blob{std::string(most / 4 * 3, 'x')}; });
+    server_.prompt("prompt", [most] { return std::string(most, 'x'); });
+    auto const read = [&](std::string const& uri) {
+        return answer(handle(R"({"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":")" + uri + "\"}}"));
+    };
+    EXPECT_EQ(read("x://fits").at("result").at("contents").at(0).at("text").as_string().size(), most - 1000);
+    for (auto const& refused :
+         {read("x://text"), read("x://escaped"), read("x://bytes"),
+          answer(handle(R"({"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"prompt"}})"))}) {
+        EXPECT_EQ(refused.at("error").at("code"), -32603);
+        EXPECT_EQ(refused.at("error").at("message"), "The answer is larger than this server passes on.");
+        EXPECT_EQ(refused.at("error").at("data").at("reason"), "result_too_large");
+    }
+}
+
+TEST_F(Dispatch, HoldsAResourceThatWaitsToTheSizeOfAnEvent)
+{
+    auto const most = node_.settings().limits.event_bytes;
+    server_.resource("x://slow", [most](belay::call& on) -> task<std::string> {
+        co_await on.sleep(1s);
+        co_return std::string(most, 'x');
+    });
+    auto const on
+        = start(handle(R"({"jsonrpc":"2.0","id":"7","method":"resources/read","params":{"uri":"x://slow"}})"));
+    advance(1s);
+    EXPECT_EQ(stream_of(*on).back().at("error").at("data").at("reason"), "result_too_large");
+}
+
+TEST_F(Dispatch, EndsAPageOfAListBeforeItIsLargerThanAnEvent)
+{
+    auto const most = node_.settings().limits.event_bytes;
+    for (auto const* name : {"a", "b", "c", "d", "e"})
+        server_.tool(name, nothing).describe(std::string(most / 3, 'x'));
+    std::string names;
+    std::string cursor;
+    int pages = 0;
+    do {
+        auto const outcome = handle(
+            R"({"jsonrpc":"2.0","id":1,"method":"tools/list","params":{)"
+            + (cursor.empty() ? std::string() : R"("cursor":")" + cursor + "\"") + "}}");
+        EXPECT_LE(std::get<runtime::instant_answer>(outcome).response.size(), most);
+        auto const result = answer(outcome).at("result");
+        for (auto const& each : result.at("tools").as_array())
+            names += each.at("name").as_string();
+        auto const* next = result.as_object().if_contains("nextCursor");
+        cursor = next ? std::string(next->as_string()) : std::string();
+    } while (++pages < 10 && !cursor.empty());
+    EXPECT_EQ(names, "abcde");
+    EXPECT_EQ(pages, 3);
+}
+
 TEST_F(Dispatch, RunsAToolWithoutArguments)
 {
     server_.tool("nothing", nothing);
