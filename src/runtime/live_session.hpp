@@ -8,9 +8,10 @@
 #include "base/loop.hpp"
 #include "base/receipt.hpp"
 #include "engine/session.hpp"
-#include "store/types.hpp"
+#include "store/ports.hpp"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -46,6 +47,8 @@ public:
     bool is_of_page = false;    ///< a web page uses it
     std::vector<std::shared_ptr<following>> followers;
     std::vector<std::shared_ptr<call>> calls;
+    /// Mail for calls whose streams are being opened: the store may know of them before the node does.
+    std::map<store::stream_id, std::vector<store::owner_message>> early_mail;
     /// Answers that were given to connections and are not known to have arrived.
     struct awaited_receipt {
         base::loop* loop;

@@ -95,6 +95,10 @@ void node::begin_call(
         return done(
             failure(attached.error() == follow_refusal::session_gone ? errc::not_found : errc::too_many_streams));
     }
+    {
+        std::lock_guard const lock(session->mutex);
+        session->early_mail[stream];
+    }
     auto beginning = std::make_shared<beginning_call>(
         session, loop, store::stream_key{session->key, stream}, std::move(*attached), std::move(request),
         std::move(done));
@@ -126,6 +130,7 @@ void node::open_stream(std::shared_ptr<beginning_call> beginning)
                     open_stream(std::move(beginning));
                 });
             }
+            (void)take_early_mail(*beginning);
             give_up(*beginning->session, beginning->made);
             uncount_call();
             beginning->done(std::unexpected(opened.error()));
@@ -144,6 +149,7 @@ void node::make_call(beginning_call& beginning, store::opened_stream const& open
     // The reader is known before the handler runs, so that flow control holds from its first event.
     reader->announce();
     if (!add_call(*session, running, loop.now())) { // ended meanwhile; its keys are about to go
+        (void)take_early_mail(beginning);
         give_up(*session, beginning.made);
         uncount_call();
         return beginning.done(failure(errc::not_found));
@@ -152,6 +158,16 @@ void node::make_call(beginning_call& beginning, store::opened_stream const& open
     running->set_trace(std::move(request.trace));
     running->begin();
     beginning.done(begun_call{std::move(running), reader, opened.twin});
+    // Now that a batch has its members too.
+    for (auto& each : take_early_mail(beginning))
+        deliver(std::move(each));
+}
+
+std::vector<store::owner_message> node::take_early_mail(beginning_call const& beginning)
+{
+    std::lock_guard const lock(beginning.session->mutex);
+    auto taken = beginning.session->early_mail.extract(beginning.stream.stream);
+    return taken ? std::move(taken.mapped()) : std::vector<store::owner_message>();
 }
 
 void node::ask_receipts(live_session& session, base::loop& loop, std::move_only_function<void()> then)
@@ -383,6 +399,10 @@ void node::deliver(store::owner_message message)
             if (each->has_stream() && each->stream().stream == message.stream.stream
                 && (is_cancel ? each->id() == message.body : !each->is_member()))
                 target = each;
+        if (auto const early = live->early_mail.find(message.stream.stream); early != live->early_mail.end()) {
+            early->second.push_back(std::move(message));
+            return;
+        }
     }
     if (!target)
         return;

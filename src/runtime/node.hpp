@@ -265,6 +265,8 @@ private:
     };
     void open_stream(std::shared_ptr<beginning_call> beginning);
     void make_call(beginning_call& beginning, store::opened_stream const& opened);
+    /// What was sent to the call before it was there. From then on it has none.
+    [[nodiscard]] std::vector<store::owner_message> take_early_mail(beginning_call const& beginning);
     /// Lets the store know of all answers of the session that have arrived by now. `then` is called on the loop, at
     /// once if only that one had to be asked.
     void ask_receipts(live_session& session, base::loop& loop, std::move_only_function<void()> then);

@@ -126,7 +126,7 @@ private:
     std::vector<std::unique_ptr<connection>> connections_;
     std::vector<std::shared_ptr<wire>> receipts_; // of connections that are over, until the server has looked
     std::set<store::stream_id> cancelled_; // the roots of calls that a cancel was meant for
-    std::vector<store::stream_id> looked_up_;
+    std::vector<std::pair<store::stream_id, std::string>> looked_up_; // calls, by the ids that they were named by
     std::size_t updates_ = 0; // of resources
     std::uint64_t digest_ = 14695981039346656037u;
 };

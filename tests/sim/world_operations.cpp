@@ -321,12 +321,10 @@ void world::cancel_call()
         return;
     looked_up_.clear();
     scheduler_.run_all();
-    if (of->is_deleted || of->is_gone)
-        return;
-    for (auto const stream : looked_up_)
-        if (auto const* const hit = call_of(stream)) // else: it is only beginning
+    for (auto const& [stream, named] : looked_up_)
+        if (auto const* const hit = call_of(stream); hit && !hit->of->is_deleted && !hit->of->is_gone)
             for (auto const& each : hit->requests)
-                require(each.id != id || !each.runs || each.runs->on->is_ended(), "a cancelled call runs on");
+                require(each.id != named || !each.runs || each.runs->on->is_ended(), "a cancelled call runs on");
 }
 
 /// A call was looked up by its id, to be cancelled.
@@ -339,7 +337,7 @@ void world::looked_up(
     if (!meant)
         return;
     cancelled_.insert(meant->root);
-    looked_up_.push_back(meant->key.stream);
+    looked_up_.emplace_back(meant->key.stream, id);
 }
 
 void world::follow(session& of, sim_loop& loop, call* which, std::optional<std::string> cursor)
