@@ -388,8 +388,9 @@ TEST_F(CallWaits, AQuestionOfWhichTheTimeIsOverIsNotToldThatItCouldNotBeKept)
     store_.hold();
     auto const on = begin([](call& of) -> task<std::string> {
         std::string text;
+        sampling_request words;
         try {
-            (void)co_await of.sample({}, 5s);
+            (void)co_await of.sample(std::move(words), 5s);
         } catch (client_error const& error) {
             text = error.what();
         }
