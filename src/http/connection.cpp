@@ -736,7 +736,8 @@ std::size_t connection::unacknowledged() const noexcept
 std::size_t connection::in_kernel() const noexcept
 {
     int bytes = 0;
-    return ::ioctl(fd_, SIOCOUTQ, &bytes) == 0 ? static_cast<std::size_t>(bytes) : 0;
+    // Where the kernel does not say, nothing is known to have arrived.
+    return ::ioctl(fd_, SIOCOUTQ, &bytes) == 0 ? static_cast<std::size_t>(bytes) : handed_over_;
 }
 
 bool connection::peer_gone() const noexcept
