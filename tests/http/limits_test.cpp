@@ -475,7 +475,7 @@ TEST_F(Limits, OlderClientsKeepTheConnectionThatAToolWouldClose)
         auto const session = open_session(version);
         for (auto const* tool : {"closes", "long"}) {
             auto stream = open_post(session, tool_call("1", tool));
-            EXPECT_EQ(text_at(read_to_end(stream).response(), "result/content/0/text"), "still here")
+            EXPECT_EQ(text_at(read_to_end(stream, 1s).response(), "result/content/0/text"), "still here")
                 << version << tool;
         }
     }
