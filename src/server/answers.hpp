@@ -65,7 +65,8 @@ list_page(runtime::incoming const& request, std::string_view member, registry<T>
     auto const snapshot = things.now();
     auto const& all = snapshot->in_order;
     std::size_t from = 0;
-    if (auto const* given = request.message.params ? request.message.params->if_contains("cursor") : nullptr) {
+    auto const* given = request.message.params ? request.message.params->if_contains("cursor") : nullptr;
+    if (given && !given->is_null()) { // null is its absence, as for a tool's optional arguments
         auto const* text = given->if_string();
         auto const at = text ? parse_cursor(member, view(*text)) : std::nullopt;
         if (!at)

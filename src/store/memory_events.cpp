@@ -226,6 +226,20 @@ void memory_store::forget_key(session& of, std::string const& key)
     of.once.erase(key);
 }
 
+bool memory_store::is_any_in_use(session const& of, std::string_view label)
+{
+    boost::unordered_flat_set<std::string_view> own;
+    for (auto const line : std::views::split(label, '\n')) {
+        std::string_view const id(line.begin(), line.end());
+        if (!own.insert(id).second)
+            return true;
+        for (auto const& [stream, each] : of.streams)
+            if (each->has_unanswered(id))
+                return true;
+    }
+    return false;
+}
+
 result<opened_stream> memory_store::open_locked(
     stripe& in, stream_key const& key, stream_meta& meta, std::string const& owner, base::time_point)
 {
@@ -234,11 +248,8 @@ result<opened_stream> memory_store::open_locked(
         return failure(errc::not_found);
     if (session->streams.contains(key.stream))
         return failure(errc::conflict);
-    if (meta.has_unique_ids)
-        for (auto const line : std::views::split(meta.label, '\n'))
-            for (auto const& [id, each] : session->streams)
-                if (each->has_unanswered({line.begin(), line.end()}))
-                    return failure(errc::duplicate_id);
+    if (meta.has_unique_ids && is_any_in_use(*session, meta.label))
+        return failure(errc::duplicate_id);
     std::optional<stream_id> twin;
     auto fresh = std::make_unique<stream>();
     fresh->own_charge = charge_of(meta);

@@ -107,6 +107,8 @@ private:
     result<stream_top> append_locked(
         stripe& in, stream_key const& key, fence fence, std::vector<event_data>& events, bool finish,
         base::time_point now, wakes& to_wake);
+    /// Whether one of the ids belongs to a call that has no answer yet, or is there twice.
+    [[nodiscard]] static bool is_any_in_use(session const& of, std::string_view label);
     result<opened_stream>
     open_locked(stripe& in, stream_key const& key, stream_meta& meta, std::string const& owner, base::time_point now);
 

@@ -129,6 +129,7 @@ TEST_P(StoreContract, RefusesAnIdInUseWhereIdsAreUnique)
     ASSERT_TRUE(first);
     EXPECT_EQ(error_of(open_unique(2, "0")), errc::duplicate_id);
     EXPECT_EQ(error_of(open_unique(2, "5\n0")), errc::duplicate_id);
+    EXPECT_EQ(error_of(open_unique(2, "6\n7\n6")), errc::duplicate_id); // in one batch
     EXPECT_FALSE(exists({session, 2}));
     EXPECT_TRUE(open_unique(3, "\"0\"")); // another id
     EXPECT_TRUE(try_open({session, 4}, "0")); // who does not ask for it

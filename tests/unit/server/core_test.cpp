@@ -280,6 +280,13 @@ TEST_F(Dispatch, RefusesACursorItNeverGave)
         -32602);
 }
 
+TEST_F(Dispatch, TakesNoCursorForTheFirstPage)
+{
+    auto const first = answer(handle(R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})"));
+    EXPECT_EQ(answer(handle(R"({"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":null}})")), first);
+    EXPECT_TRUE(first.at("result").at("tools").is_array());
+}
+
 TEST_F(Dispatch, AnswersAQuickToolAtOnce)
 {
     server_.tool("trip", trip);
