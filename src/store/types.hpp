@@ -57,7 +57,8 @@ struct stream_meta {
     /// number have `default_answer_bytes`.
     std::vector<std::size_t> answer_bytes{};
     std::size_t held_bytes = 0; ///< what its call keeps in memory until the stream is finished
-    bool has_unique_ids = false; ///< refused while another call of the session has one of its ids and no answer, or if two are equal
+    bool has_unique_ids
+        = false; ///< refused while another call of the session has one of its ids and no answer, or if two are equal
 };
 
 constexpr std::size_t default_answer_bytes = 900;
