@@ -4,6 +4,9 @@ import { expectedNotes, notifications, utility } from '../clients/lib/expect.mjs
 import { eventually } from './lib/eventually.mjs';
 import { recovered, scenarios, wholeBrowser } from './lib/scenario.mjs';
 
+/** Nothing is missed but what the scenario is about. */
+const quiet = { flags: ['--reference-background', 'off'] };
+
 /** The page goes away until the server has appended `count` more events. */
 async function away({ server }, tab, count) {
     await tab.leave();
@@ -207,12 +210,12 @@ async function reconnected({ open, server }) {
 scenarios('refresh', [
     ['reload mid-call (AS-01)', {}, midCall],
     ['result during the gap (AS-02)', {}, duringTheGap],
-    ['result after reconnect (AS-03)', {}, afterReconnect],
+    ['result after reconnect (AS-03)', quiet, afterReconnect],
     ['double refresh (AS-04)', {}, doubleRefresh],
     ['reloads in a row', {}, manyRefreshes],
     ['a browser that is slow to hand over its locks', {}, slowLocks],
     ['several calls in flight (AS-08)', {}, several],
     ['what has ended stays', {}, endedBefore],
     ['cancel after a reload (AS-12)', {}, cancelAfterwards],
-    ['the session and the selected tool are there again', {}, reconnected],
+    ['the session and the selected tool are there again', quiet, reconnected],
 ], wholeBrowser);
