@@ -452,9 +452,12 @@ export class ResumableTransport implements Transport {
     queueMicrotask(() => {
       if (this.#current === event) this.#current = undefined; // not that of another stream
       if (event.isTaken) return;
-      // An event without a message. It says where the stream is.
+      // An event without a message. It says where the stream is. Without the first of them a page that ends in this
+      // turn could not come back to it, and would ask for the same once more.
+      const isFirst = stream.position().stored().cursor === undefined;
       if (stream.position().arrive(id)) stream.position().done(id);
-      this.#saves.save(stream);
+      if (isFirst) stream.save();
+      else this.#saves.save(stream);
     });
   }
 
