@@ -201,12 +201,6 @@ std::string with_scalar(std::string_view text, std::size_t at, std::string_view 
 
 }
 
-bool is_answer_to(std::string_view answer, std::string_view id) noexcept
-{
-    return answer.starts_with(answer_head) && answer.substr(answer_head.size()).starts_with(id)
-        && answer.substr(answer_head.size() + id.size()).starts_with(',');
-}
-
 std::string answer_for(std::string_view answer, std::string_view id)
 {
     return with_scalar(answer, answer_head.size(), id);

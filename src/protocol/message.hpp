@@ -79,8 +79,6 @@ read_message(json::value const& value, message_limits const& limits = {});
 /// `params` is the JSON text of an object, or empty.
 [[nodiscard]] std::string notification(std::string_view method, std::string_view params);
 
-/// Whether an answer of ours is to the request with that id.
-[[nodiscard]] bool is_answer_to(std::string_view answer, std::string_view id) noexcept;
 /// An answer of ours as the answer to another request.
 [[nodiscard]] std::string answer_for(std::string_view answer, std::string_view id);
 /// A message of ours for a caller with another progress token (JSON text): progress carries that one, and is left
