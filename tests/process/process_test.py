@@ -225,12 +225,19 @@ class Process(unittest.TestCase):
         self.processes.append(process)
         self.assertEqual(process.wait(LIMIT), 2)
 
+    def until_it_listens(self):
+        # The socket's file is there a moment before somebody listens on it.
+        while True:
+            self.assertIsNone(self.server.poll(), "it has ended")
+            with socket.socket(socket.AF_UNIX) as probe:
+                if probe.connect_ex(self.path) == 0:
+                    return
+
     def test_an_output_whose_reader_has_gone_ends_nothing(self):
         read, write = self.pipe()
         self.close(read)
         log = Lines(self.start("--log-access", "on", out=write))
-        while not os.path.exists(self.path):
-            self.assertIsNone(self.server.poll(), "it has ended")
+        self.until_it_listens()
         self.assertEqual(self.ask("GET", "/healthz")[0].status, 200)
         log.until("path=/healthz")
         self.stop()
