@@ -96,7 +96,7 @@ public:
     void close();
     /// Ends the connection with RST.
     void reset();
-    /// Ends the connection without telling the peer.
+    /// Ends the connection without telling the peer. False where the system does not allow it.
     [[nodiscard]] bool vanish();
     /// Sends FIN, goes on reading.
     void end_output();
