@@ -9,6 +9,18 @@ import {
 import { hasToken, withoutSurprise } from './auth.js';
 import { Backoff } from './backoff.js';
 import { guarded, type TrackedCall } from './call.js';
+import {
+  isOpen,
+  statusOf,
+  step,
+  unlinked,
+  type Kept,
+  type LinkAction,
+  type LinkEvent,
+  type Outcome,
+  type Told,
+  type Wish,
+} from './link.js';
 import { Ownership } from './ownership.js';
 import { matching, oneOf } from './shapes.js';
 import { SessionState, webUrl, type StoredSession } from './state.js';
@@ -27,9 +39,8 @@ import {
 
 /** Longer than any page lives: the waits that end are those of the transport. */
 const NEVER = 2 ** 31 - 1;
-const NO_SESSION = 'There is no session to go on with: the server keeps none, or it was left for another server.';
+const NO_TURN = -1;
 const LEFT = 'The session was disconnected.';
-const SESSION_GONE = 'The server no longer knows the session: it has expired, or the server was restarted.';
 
 /** Part of the names of keys. */
 const tabId = matching(/^[\w-]{1,64}$/);
@@ -46,21 +57,16 @@ export class BelayClient {
   readonly #listeners = new Set<() => void>();
   readonly #wireListeners = new Set<(event: WireEvent) => void>();
   readonly #notificationListeners = new Set<(notification: JSONRPCNotification, call: Call | undefined) => void>();
+  #link = unlinked;
   #status: Status;
+  /** Those who asked for a connection that is being made. */
+  #asking: ((outcome: Outcome) => void)[] = [];
   #serverUrl: string | undefined;
   #transport: ResumableTransport | undefined;
+  /** Settles when the official client is done with its last transport. It has one at a time, and mixes up two. */
+  #isFree: Promise<unknown> = Promise.resolve();
   #ownership: Ownership | undefined;
-  /** The connecting that is under way, so that it is done once however often it is asked for. */
-  #opening: Promise<boolean> | undefined;
-  /** Counts what the user decided: a connecting that finds another number than it began with is no longer wanted. */
-  #wish = 0;
-  #mayRedirect = false;
   #lastId = 0;
-  #isBeginning = false;
-  /** The session was gone before it was there. */
-  #wasGone = false;
-  /** Another tab has gone on with the session: what is stored is newer than what is here. */
-  #wasTakenOver = false;
   #unlisten: (() => void) | undefined;
 
   constructor(options: BelayClientOptions = {}) {
@@ -70,13 +76,13 @@ export class BelayClient {
     this.#shared = new Shelf(areas.shared, prefix);
     this.#tab = new Shelf(areas.tab, prefix);
     this.#state = this.#loadState(
-      options.persistence === 'browser' ? new Shelf(areas.shared, `${prefix}${this.#tabId()}.`) : this.#tab,
+      options.persistence === 'browser' ? new Shelf(areas.shared, `${prefix}${this.#tabId()}.`) : new Shelf(areas.tab, prefix),
     );
     this.#backoff = new Backoff(options.retryDelay ?? 100, options.maxRetryDelay ?? 30_000);
     // The second name is the one that older pages used.
     const lastUrl = this.#shared.text('server_url', webUrl) ?? this.#shared.text('last_server_url', webUrl);
     this.#serverUrl = options.serverUrl === undefined ? lastUrl : absolute(options.serverUrl);
-    this.#status = { state: 'disconnected', wasReconnected: false, recovered: 0 };
+    this.#status = statusOf(this.#link, this.#serverUrl);
     this.client = this.#makeClient();
   }
 
@@ -113,22 +119,17 @@ export class BelayClient {
   /** Goes on with the stored session, or begins one. Does nothing after an explicit `disconnect`, reloads included. */
   async start(): Promise<void> {
     if (this.#tab.text('disconnected', oneOf('1'))) return;
-    if (!(await this.reconnect()) && this.#status.state === 'disconnected' && !this.#status.reason) await this.connect();
+    const { type } = await this.#goBack();
+    if (type === 'none' && this.#status.state === 'disconnected' && !this.#status.reason) await this.connect();
   }
 
   /** Begins a session. Tries for as long as the page lives; rejects if the server answers and refuses. */
   async connect(serverUrl?: string | URL): Promise<void> {
     this.#setServer(serverUrl);
     this.#tab.put('disconnected', undefined);
-    if (this.#opening) return void (await this.#opening);
-    if (this.#transport) return;
-    if (this.#wasTakenOver && (await this.reconnect())) return;
-    this.#mayRedirect = true;
-    try {
-      await this.#open(() => this.#begin());
-    } finally {
-      this.#mayRedirect = false;
-    }
+    if (this.#serverUrl === undefined) throw new TypeError('There is no address of a server. Pass one to connect().');
+    const outcome = await this.#ask('connect');
+    if (outcome.type === 'refused') throw outcome.error;
   }
 
   /**
@@ -137,30 +138,13 @@ export class BelayClient {
    */
   async reconnect(serverUrl?: string | URL): Promise<boolean> {
     this.#setServer(serverUrl);
-    if (this.#opening) return this.#opening;
-    if (this.#transport) return this.#status.wasReconnected;
-    if (this.#wasTakenOver) {
-      this.#wasTakenOver = false;
-      this.#state = this.#loadState(this.#state.shelf);
-      this.#changed();
-    }
-    const session = this.#state.session;
-    if (!session || !this.hasSession) return false;
-    if (this.#options.authProvider && !(await hasToken(this.#options.authProvider))) {
-      this.#sessionEnded('The login of this session is gone.');
-      this.#changed();
-      return false;
-    }
-    return this.#open(() => this.#restore(session));
+    return (await this.#goBack()).type === 'back';
   }
 
   /** Ends this page's connections and keeps everything that is stored. */
   async close(): Promise<void> {
-    ++this.#wish;
-    await this.#shut();
-    this.#ownership?.release();
-    this.#ownership = undefined;
-    this.#set({ state: 'disconnected' });
+    this.#happened({ type: 'close' });
+    await this.#isFree;
   }
 
   /** Ends the session at the server, and forgets it with its calls; the server's address stays. */
@@ -179,7 +163,7 @@ export class BelayClient {
 
   /** Back from the login page: takes the parameters of its redirect, then connects. */
   async finishAuth(callback: URLSearchParams): Promise<void> {
-    await this.#makeTransport(undefined).inner.finishAuth(callback);
+    await this.#makeTransport(NO_TURN, undefined).inner.finishAuth(callback);
     await this.connect();
   }
 
@@ -239,97 +223,160 @@ export class BelayClient {
     return `${this.#idPrefix}.${++this.#lastId}`;
   }
 
-  // --- how a session is opened
+  // --- how a session is opened: what the link wants done
 
-  async #open(how: () => Promise<boolean>): Promise<boolean> {
-    this.#unlisten ??= this.#listenToPage();
-    this.#opening = how();
+  #ask(wish: Wish): Promise<Outcome> {
+    return new Promise(resolve => {
+      this.#asking.push(resolve);
+      this.#happened({ type: wish, kept: this.#kept() });
+    });
+  }
+
+  async #goBack(): Promise<Outcome> {
+    const outcome = await this.#ask('reconnect');
+    if (outcome.type === 'refused' && !outcome.isExpired) throw outcome.error;
+    return outcome;
+  }
+
+  #kept(): Kept {
+    if (this.#link.state.name === 'taken-over') this.#reload();
+    if (!this.hasSession) return 'none';
+    return this.#options.authProvider ? 'locked' : 'open';
+  }
+
+  #happened(event: LinkEvent): void {
+    const before = this.#link;
+    const [link, ...actions] = step(before, event);
+    this.#link = link;
+    if (link !== before) this.#status = statusOf(link, this.#serverUrl);
+    for (const action of actions) {
+      if (this.#link.turn !== link.turn) break; // whoever heard of the one before it has asked for something else
+      this.#perform(action, link.turn);
+    }
+    if (link === before) return;
+    if (isOpen(this.#link)) {
+      this.#unlisten ??= this.#listenToPage();
+    } else {
+      this.#unlisten?.();
+      this.#unlisten = undefined;
+    }
+    this.#changed();
+  }
+
+  #tell(turn: number, told: Told): void {
+    this.#happened({ turn, ...told });
+  }
+
+  #perform(action: LinkAction, turn: number): void {
+    switch (action.type) {
+      case 'shut':
+        return this.#shut();
+      case 'release':
+        this.#ownership?.release();
+        this.#ownership = undefined;
+        return;
+      case 'leave':
+        return this.#state.shelf.close();
+      case 'end':
+        for (const call of this.#state.calls) call.fail(new CallError('lost', action.why));
+        return this.#state.end(action.why);
+      case 'forget':
+        return this.#state.clear(action.why);
+      case 'settle':
+        for (const settle of this.#asking.splice(0)) settle(action.outcome);
+        return;
+      case 'check':
+        return void this.#check(turn);
+      case 'claim':
+        return void this.#claim(turn);
+      case 'restore':
+        return void this.#restore(turn);
+      case 'begin':
+        return void this.#begin(turn);
+      case 'pause':
+        setTimeout(() => this.#tell(turn, { type: 'paused' }), this.#backoff.delay(action.attempt));
+    }
+  }
+
+  async #check(turn: number): Promise<void> {
     try {
-      return await this.#opening;
-    } finally {
-      this.#opening = undefined;
+      this.#tell(turn, { type: 'checked', hasLogin: await hasToken(this.#options.authProvider!) });
+    } catch (error) {
+      this.#tell(turn, { type: 'failed', error, message: text(error) });
     }
   }
 
-  async #begin(reason?: Status['reason'], message?: string): Promise<boolean> {
-    if (this.#serverUrl === undefined) throw new TypeError('There is no address of a server. Pass one to connect().');
-    const wish = this.#wish;
-    const state = reason ? 'reconnecting' : 'connecting';
-    this.#set({ state, wasReconnected: false, recovered: 0, reason, message: message ?? `Connecting to ${this.#serverUrl}…` });
-    this.#sessionEnded(NO_SESSION); // what is left of calls that had none, or one of another server
-    for (let attempt = 0; ; ++attempt) {
-      const transport = this.#makeTransport(undefined);
-      this.#transport = transport;
-      for (const call of this.#state.calls) if (call.isRunning) transport.begin(call); // made since the last attempt
-      this.#isBeginning = true;
-      this.#wasGone = false;
-      try {
-        await this.client.connect(transport, { timeout: NEVER });
-        break;
-      } catch (error) {
-        if (wish !== this.#wish) return false;
-        if (this.#status.state === 'authorizing') throw error;
-        if (!this.#wasGone) {
-          await this.#shut();
-          this.#set({ state: 'error', reason: 'refused', message: `The server refused: ${text(error)}` });
-          throw error;
-        }
-        await new Promise(resolve => setTimeout(resolve, this.#backoff.delay(attempt)));
-        if (wish !== this.#wish) return false;
-      } finally {
-        this.#isBeginning = false;
-      }
-    }
+  async #claim(turn: number): Promise<void> {
+    const { id } = this.#state.session!;
+    const isMine = await this.#own(id);
+    if (turn !== this.#link.turn) return;
+    if (!isMine) return this.#tell(turn, { type: 'claimed', claim: 'foreign' });
+    // Another tab may have gone on since this one read it.
+    if (this.#options.persistence === 'browser') this.#reload();
+    this.#tell(turn, { type: 'claimed', claim: this.#state.session?.id === id ? 'granted' : 'replaced' });
+  }
+
+  async #begin(turn: number): Promise<void> {
+    const transport = this.#makeTransport(turn, undefined);
+    this.#transport = transport;
+    for (const call of this.#state.calls) if (call.isRunning) transport.begin(call); // made since the last attempt
+    if (!(await this.#shakeHands(turn, transport))) return;
     this.#shared.put('server_url', this.#serverUrl);
-    this.#set({ state: 'connected', reason, message: undefined });
-    return false;
+    this.#tell(turn, { type: 'begun', hasSession: this.#state.session !== undefined });
   }
 
-  async #restore(session: StoredSession): Promise<boolean> {
-    const wish = this.#wish;
-    this.#set({ state: 'reconnecting', wasReconnected: false, recovered: 0, message: 'Reconnecting…' });
-    if (!(await this.#own(session.id))) {
-      // This page began with a copy of another one's storage. The session and its calls are the other one's.
-      this.#state.clear(NO_SESSION);
-      this.#changed();
-      return this.#begin();
-    }
-    if (wish !== this.#wish) return false;
-    if (this.#options.persistence === 'browser') {
-      // Another tab may have gone on since this one read it.
-      this.#state = this.#loadState(this.#state.shelf);
-      this.#changed();
-      if (this.#state.session?.id !== session.id) return this.#begin();
-    }
+  async #restore(turn: number): Promise<void> {
     this.#tellWire({ at: Date.now(), kind: 'reloaded' });
     this.#state.standalone.rewind();
-    const transport = this.#makeTransport(session);
+    const transport = this.#makeTransport(turn, this.#state.session);
     this.#transport = transport;
-    const isBack = new Promise<boolean>(resolve => (this.#onback = resolve));
-    try {
-      await this.client.connect(transport, { timeout: NEVER });
-    } catch {
-      // The official client cannot make use of what the server once said of itself.
-      if (wish !== this.#wish || this.#transport !== transport) return false;
-      this.#gone();
-      return isBack;
-    }
-    for (const call of this.#state.calls) if (call.isRunning) transport.resume(call);
-    for (const request of this.#state.requests.all) transport.resumeRequest(request);
-    return isBack;
+    const running = this.#state.calls.filter(call => call.isRunning);
+    const { all: requests } = this.#state.requests;
+    if (!(await this.#shakeHands(turn, transport))) return;
+    for (const call of running) if (call.isRunning) transport.resume(call);
+    for (const request of requests) transport.resumeRequest(request);
   }
 
-  /** Settles a `#restore`: true, the session is there; false, it is not. */
-  #onback: ((isBack: boolean) => void) | undefined;
+  /** False: it failed, or is no longer wanted. */
+  async #shakeHands(turn: number, transport: ResumableTransport): Promise<boolean> {
+    await this.#isFree;
+    if (turn !== this.#link.turn) return false;
+    const done = this.client.connect(transport, { timeout: NEVER });
+    this.#isFree = done.catch(() => {});
+    try {
+      await done;
+    } catch (error) {
+      this.#tell(turn, { type: 'failed', error, message: text(error) });
+      return false;
+    }
+    return turn === this.#link.turn;
+  }
+
+  #shut(): void {
+    const transport = this.#transport;
+    this.#transport = undefined;
+    if (transport) this.#isFree = Promise.allSettled([this.#isFree, transport.close()]);
+  }
+
+  #reload(): void {
+    const { area, prefix } = this.#state.shelf;
+    this.#state.shelf.close();
+    this.#state = this.#loadState(new Shelf(area, prefix));
+    this.#changed();
+  }
 
   async #own(sessionId: string): Promise<boolean> {
     const isShared = this.#options.persistence === 'browser';
     const name = `${this.#state.shelf.prefix}${isShared ? '' : sessionId}`;
     if (this.#ownership?.name === name) return true;
     this.#ownership?.release();
-    const ownership = new Ownership(name, () => this.#takenOver());
+    const ownership = new Ownership(name, () => {
+      this.#ownership = undefined;
+      this.#happened({ type: 'seized' });
+    });
     this.#ownership = ownership;
     if (await ownership.acquire()) return true;
+    if (this.#ownership !== ownership) return false;
     if (isShared) {
       await ownership.seize();
       return true;
@@ -339,43 +386,16 @@ export class BelayClient {
     return false;
   }
 
-  #takenOver(): void {
-    ++this.#wish;
-    this.#ownership = undefined;
-    this.#wasTakenOver = true;
-    void this.#shut();
-    this.#set({
-      state: 'disconnected',
-      reason: 'taken-over',
-      message: 'Taken over by another tab. Connect to take it back.',
-      retryAt: undefined,
-    });
-  }
-
-  async #shut(): Promise<void> {
-    const transport = this.#transport;
-    this.#transport = undefined;
-    this.#onback?.(false);
-    this.#onback = undefined;
-    this.#unlisten?.();
-    this.#unlisten = undefined;
-    await transport?.close();
-  }
-
-  #makeTransport(session: StoredSession | undefined): ResumableTransport {
+  #makeTransport(turn: number, session: StoredSession | undefined): ResumableTransport {
     const { authProvider, requestInit, fetch } = this.#options;
-    let isCurrent = (): boolean => false;
-    const only =
-      <A extends unknown[]>(work: (...args: A) => void) =>
-      (...args: A): void => {
-        if (isCurrent()) work(...args);
-      };
-    const transport = new ResumableTransport(
+    const tell = (told: Told): void => this.#tell(turn, told);
+    const mayRedirect = (): boolean => this.#link.state.name === 'beginning' && this.#link.state.mayRedirect;
+    return new ResumableTransport(
       {
         url: new URL(this.#serverUrl!),
         session,
         standalone: () => this.#state.standalone,
-        inner: { authProvider: withoutSurprise(authProvider, () => this.#mayRedirect), requestInit, fetch },
+        inner: { authProvider: withoutSurprise(authProvider, mayRedirect), requestInit, fetch },
         backoff: this.#backoff,
         silenceTimeout: this.#options.silenceTimeout ?? 60_000,
         idPrefix: this.#idPrefix,
@@ -383,21 +403,26 @@ export class BelayClient {
       {
         adopt: request => this.#adopt(request),
         track: (id, method, params) => this.#state.requests.add(id, method, params),
-        begun: only(begun => this.#begun(begun)),
-        saveStandalone: only(() => this.#state.saveStandalone()),
-        gone: only(() => this.#gone()),
-        unauthorized: only(() => this.#unauthorized()),
-        troubled: only(retryAt => this.#troubled(retryAt)),
-        healthy: only(() => this.#healthy()),
-        recovered: only(count => this.#set({ recovered: this.#status.recovered + count })),
+        begun: begun => {
+          if (turn === this.#link.turn) this.#begun(begun);
+        },
+        saveStandalone: () => {
+          if (turn === this.#link.turn) this.#state.saveStandalone();
+        },
+        gone: () => tell({ type: 'gone' }),
+        unauthorized: () => tell({ type: 'unauthorized' }),
+        troubled: retryAt => {
+          const isOffline = globalThis.navigator?.onLine === false;
+          tell({ type: 'troubled', reason: isOffline ? 'offline' : 'unreachable', retryAt });
+        },
+        healthy: () => tell({ type: 'healthy' }),
+        recovered: count => tell({ type: 'recovered', count }),
         notified: (notification, call) => {
           for (const listener of this.#notificationListeners) guarded(() => listener(notification, call));
         },
         wire: event => this.#tellWire(event),
       },
     );
-    isCurrent = () => this.#transport === transport;
-    return transport;
   }
 
   // --- what the transport tells
@@ -411,66 +436,6 @@ export class BelayClient {
     this.#state.begin(session);
     this.#rememberTab();
     void this.#own(session.id);
-  }
-
-  #gone(): void {
-    if (this.#isBeginning) {
-      this.#wasGone = true;
-      return;
-    }
-    const message = 'Session expired, reconnecting…';
-    this.#sessionEnded(SESSION_GONE);
-    const transport = this.#transport;
-    this.#transport = undefined;
-    const onback = this.#onback;
-    this.#onback = undefined;
-    this.#set({ state: 'reconnecting', wasReconnected: false, recovered: 0, reason: 'session-expired', message });
-    const fresh = async (): Promise<boolean> => {
-      await transport?.close();
-      return this.#begin('session-expired', message);
-    };
-    if (onback) {
-      void fresh().then(onback, () => onback(false));
-    } else {
-      void this.#open(fresh).catch(() => {}); // the status says it
-    }
-  }
-
-  #sessionEnded(why: string): void {
-    for (const call of this.#state.calls) call.fail(new CallError('lost', why));
-    this.#state.end(why);
-  }
-
-  #unauthorized(): void {
-    this.#set({
-      state: 'authorizing',
-      reason: 'unauthorized',
-      message: 'The server wants a login. Connect to log in.',
-      retryAt: undefined,
-    });
-    this.#onback?.(false);
-    void this.#shut();
-  }
-
-  #troubled(retryAt: number): void {
-    const isOffline = globalThis.navigator?.onLine === false;
-    const state = this.#state.session ? 'reconnecting' : 'connecting';
-    const isNew = this.#status.state === 'connected';
-    this.#set({
-      state: this.#status.reason === 'session-expired' ? 'reconnecting' : state,
-      recovered: isNew ? 0 : this.#status.recovered,
-      reason: isOffline ? 'offline' : 'unreachable',
-      message: isOffline ? 'There is no network. Waiting for it…' : `No answer from ${this.#serverUrl}. Trying again…`,
-      retryAt,
-    });
-  }
-
-  #healthy(): void {
-    const wasReconnected = this.#status.wasReconnected || this.#status.state === 'reconnecting';
-    const reason = this.#status.reason === 'session-expired' ? this.#status.reason : undefined;
-    this.#set({ state: 'connected', wasReconnected: wasReconnected && !reason, reason, message: undefined, retryAt: undefined });
-    this.#onback?.(true);
-    this.#onback = undefined;
   }
 
   #tellWire(event: WireEvent): void {
@@ -543,10 +508,6 @@ export class BelayClient {
     if (serverUrl !== undefined) this.#serverUrl = absolute(serverUrl);
   }
 
-  #set(change: Partial<Status>): void {
-    this.#status = { ...this.#status, ...change };
-    this.#changed();
-  }
   #changed(): void {
     for (const listener of [...this.#listeners]) guarded(listener);
   }

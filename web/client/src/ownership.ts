@@ -19,6 +19,7 @@ export class Ownership {
   readonly #locks: LockManager | undefined;
   #release: (() => void) | undefined;
   #isMine = false;
+  #isReleased = false;
   #onreply: (() => void) | undefined;
 
   constructor(
@@ -33,7 +34,7 @@ export class Ownership {
     this.#channel.onmessage = (event: MessageEvent<unknown>) => this.#hear(event.data);
   }
 
-  /** False: another page has it. */
+  /** False: another page has it, or it was released meanwhile. */
   async acquire(): Promise<boolean> {
     if (!this.#channel && !this.#locks) return (this.#isMine = true);
     const waiting = new AbortController();
@@ -65,15 +66,17 @@ export class Ownership {
         void this.#hold({ signal: patience.signal }, () => resolve(true));
       });
       if (await isGranted) clearTimeout(timer);
-      else await new Promise<void>(resolve => void this.#hold({ steal: true }, resolve));
+      else if (!this.#isReleased) await new Promise<void>(resolve => void this.#hold({ steal: true }, resolve));
     }
-    this.#isMine = true;
+    this.#isMine = !this.#isReleased;
     // What the other page has stored may be on its way from another process.
     await new Promise(resolve => setTimeout(resolve, STORAGE_DELAY));
   }
 
   release(): void {
     this.#isMine = false;
+    this.#isReleased = true;
+    this.#onreply?.();
     this.#release?.();
     this.#release = undefined;
     this.#channel?.close();
@@ -83,6 +86,7 @@ export class Ownership {
     try {
       await this.#locks!.request(`belay-client:${this.name}`, options, () => {
         granted();
+        if (this.#isReleased) return Promise.resolve();
         return new Promise<void>(resolve => (this.#release = resolve));
       });
     } catch {

@@ -37,6 +37,8 @@ export function browserStorage(name: 'sessionStorage' | 'localStorage'): Storage
  * what has not is somebody else's, or of another version: it is dropped, which the browser's console is told.
  */
 export class Shelf {
+  #isClosed = false;
+
   constructor(
     readonly area: StorageArea,
     readonly prefix: string,
@@ -59,8 +61,13 @@ export class Shelf {
   raw(key: string): string | undefined {
     return this.#read(key);
   }
+  /** What is put on it from now on is kept nowhere: it is somebody else's. */
+  close(): void {
+    this.#isClosed = true;
+  }
   /** False: there is no room for it. */
   put(key: string, value: string | undefined): boolean {
+    if (this.#isClosed) return true;
     try {
       if (value === undefined) this.area.removeItem(this.prefix + key);
       else this.area.setItem(this.prefix + key, value);
