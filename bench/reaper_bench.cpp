@@ -50,7 +50,7 @@ struct house {
                   limits.sessions = sessions;
                   return limits;
               }(),
-              1),
+              clock, 1),
           node({}, store, random, metrics, {})
     {
         node.start(loop);
@@ -60,24 +60,25 @@ struct house {
     void open(std::size_t count)
     {
         for (std::size_t i = 0; i < count; ++i)
-            node.open({"anonymous", protocol::newest_revision, "{}", "{}"}, loop, [](result<runtime::session_use> use) {
-                if (!use) {
-                    std::fprintf(stderr, "a session could not be opened: %s\n", use.error().message().c_str());
-                    std::exit(1);
-                }
-            });
+            node.sessions().open(
+                {"anonymous", protocol::newest_revision, "{}", "{}"}, [](result<runtime::session_use> use) {
+                    if (!use) {
+                        std::fprintf(stderr, "a session could not be opened: %s\n", use.error().message().c_str());
+                        std::exit(1);
+                    }
+                });
         loop.run();
     }
 
     double reap()
     {
         auto const begun = processor_ms();
-        node.reap(clock.now());
+        node.sessions().reap();
         loop.run();
         return processor_ms() - begun;
     }
 
-    base::manual_clock clock;
+    base::manual_clock clock; // before the store, which reads it
     bench_loop loop{clock};
     base::seeded_random random{1};
     observe::metrics metrics;

@@ -1,3 +1,12 @@
+# What is precompiled. All by names that are found, not by paths: the list that CMake writes of them is then the same in
+# every clone, which ccache needs (cmake/compile).
+set(BELAY_PRECOMPILED_STD
+  <algorithm> <array> <atomic> <chrono> <cstdint> <deque> <expected> <functional> <memory> <mutex> <optional> <span>
+  <string> <string_view> <system_error> <unordered_map> <utility> <variant> <vector> <fmt/format.h>)
+set(BELAY_PRECOMPILED_ASIO ${BELAY_PRECOMPILED_STD}
+  <boost/asio/awaitable.hpp> <boost/asio/co_spawn.hpp> <boost/asio/io_context.hpp> <boost/asio/ip/tcp.hpp>
+  <boost/asio/post.hpp> <boost/asio/steady_timer.hpp> <boost/asio/use_awaitable.hpp>)
+
 # belay_room(NAME USES rooms… [LIBS libraries…] [ASIO] SOURCES files…)
 #
 # One library target per room of the house. A room links exactly the rooms of its USES line, which is
@@ -15,11 +24,11 @@ function(belay_room name)
   endforeach()
   target_link_libraries(${target} PUBLIC ${ROOM_LIBS} PRIVATE belay_warnings)
   if(name STREQUAL io)
-    target_precompile_headers(${target} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/pch_asio.hpp)
+    target_precompile_headers(${target} PRIVATE ${BELAY_PRECOMPILED_ASIO})
   elseif(ROOM_ASIO)
     target_precompile_headers(${target} REUSE_FROM belay_io)
   elseif(name STREQUAL base)
-    target_precompile_headers(${target} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/pch_std.hpp)
+    target_precompile_headers(${target} PRIVATE ${BELAY_PRECOMPILED_STD})
   else()
     target_precompile_headers(${target} REUSE_FROM belay_base)
   endif()

@@ -3,12 +3,6 @@ set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-# ccache cannot look into a precompiled header; these are the differences it may overlook there.
-export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-
-# So that one clone's objects serve the next.
-export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
-
 jobs=$(nproc)
 
 . "$root/scripts/node.sh"
@@ -19,9 +13,9 @@ export PATH
 say() { printf '%s\n' "$*"; }
 fail() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
 
-# configure PRESET: once; a build configures again by itself when a CMake file has changed.
+# configure PRESET: once, and after a change of the presets; when a CMake file has changed, a build does it by itself.
 configure() {
-    if [ ! -f "$root/build/$1/build.ninja" ]; then
+    if [ ! "$root/build/$1/build.ninja" -nt "$root/CMakePresets.json" ]; then
         (cd "$root" && cmake --preset "$1")
     fi
 }

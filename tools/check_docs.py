@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Keeps documents true. Four kinds of checks over every Markdown file of the project:
+"""Keeps documents true. Checks of every Markdown file of the project:
 
 - `<!-- cut: FILE NAME -->` before a code block: the block is what stands in FILE between lines that contain
   `[NAME]` and `[/NAME]` in a comment, without its common indentation.
@@ -7,6 +7,9 @@
 - `<!-- output: COMMAND -->` … `<!-- end -->`: what stands between is what the command prints. Commands:
   `belay settings`, `tools/check_rooms.py --markdown`.
 - A relative link leads to a file that exists.
+
+And of the whole tree: the acceptance scenarios that files name are those of docs/scenarios.md, and no other such list is
+quoted (B-, C-, E-, F-, Q-, R- and a number): whoever reads a name must be able to look it up.
 
     tools/check_docs.py [--belay PROGRAM] [--write] [FILE…]
 
@@ -104,9 +107,36 @@ def documents():
     ]
 
 
+def check_scenarios():
+    """Both ways: a name without a line, a line without a name."""
+    page = root / "docs/scenarios.md"
+    known = set(re.findall(r"^\| (AS-\d\d) \|", page.read_text(), flags=re.M)) if page.exists() else set()
+    named = set()
+    suffixes = {".cpp", ".hpp", ".mjs", ".js", ".ts", ".tsx", ".py", ".sh", ".md", ".txt", ""}
+    for folder in ("src", "include", "tests", "web", "docs", "examples", "bench", "scripts"):
+        for path in sorted((root / folder).rglob("*")):
+            parts = path.relative_to(root).parts
+            if {"build", "dist", "node_modules", "corpus", "lint"} & set(parts) or path == page:
+                continue
+            if path.suffix not in suffixes or not path.is_file():
+                continue
+            for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+                where = f"{path.relative_to(root)}:{number}"
+                for name in re.findall(r"\bAS-?(\d\d)(?=\b|_)", line):
+                    named.add(f"AS-{name}")
+                    if f"AS-{name}" not in known:
+                        problems.append(f"{where}: docs/scenarios.md has no line for AS-{name}")
+                for other in re.findall(r"\b[BCEFQR]-\d{2,3}\b", line):
+                    problems.append(f"{where}: {other} can be looked up nowhere")
+    for name in sorted(known - named):
+        problems.append(f"docs/scenarios.md: no file names {name}")
+
+
 checked = documents()
 for each in checked:
     check(each)
+if not arguments.files:
+    check_scenarios()
 for each in problems:
     print(each)
 print(f"docs: {len(checked)} files, {len(problems)} findings")

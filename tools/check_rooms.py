@@ -56,6 +56,7 @@ ROOMS = {
 # Public headers belong to the room that implements them.
 PUBLIC = {
     "error.hpp": "base",
+    "log_level.hpp": "base",
     "json.hpp": "json",
     "schema.hpp": "json",
     "task.hpp": "server",

@@ -3,6 +3,7 @@
 
     tools/check_text.py sleeps       tests wait for events, they do not sleep
     tools/check_text.py unfinished   nothing is left for "now": TODO(now)
+    tools/check_text.py revisions    only src/protocol compares revisions; others ask for a fact by its name
 
 Where a test has to sleep, tests/lint/sleeps_allowed.txt says where and why.
 """
@@ -71,7 +72,30 @@ def unfinished():
                 yield f"{path.relative_to(root)}:{number}: {line.strip()}"
 
 
-checks = {"sleeps": sleeps, "unfinished": unfinished}
+# Naming a revision is the first half of comparing it. The compiler refuses to order two of them.
+COMPARED = r"(==|!=|<=>?|>=|<|>)"
+REVISION = r"[\w:]*\b(newest|assumed)_revision\b"
+DATE = r'"20\d\d-\d\d-\d\d"'
+REVISIONS = "|".join(
+    [
+        r"\br20\d\d_\d\d_\d\d\b",
+        rf"{COMPARED}\s*({REVISION}|{DATE})",
+        rf"({REVISION}|{DATE})\s*{COMPARED}",
+        rf"static_cast<[\w:]+>\([^()]*\brevision(\(\))?\)\s*{COMPARED}",
+    ]
+)
+
+
+def revisions():
+    for path in files("src", "include", "examples", "bench"):
+        if path.suffix not in {".cpp", ".hpp"} or path.is_relative_to(root / "src/protocol"):
+            continue
+        for number, line in lines(path):
+            if re.search(REVISIONS, re.sub(r"//.*", "", line)):
+                yield f"{path.relative_to(root)}:{number}: {line.strip()}"
+
+
+checks = {"sleeps": sleeps, "unfinished": unfinished, "revisions": revisions}
 if len(sys.argv) < 2 or sys.argv[1] not in checks:
     sys.exit(__doc__)
 found = list(checks[sys.argv[1]]())

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <belay/json.hpp>
+#include <belay/log_level.hpp>
 #include <belay/question.hpp>
 #include <belay/schema.hpp>
 #include <belay/task.hpp>
@@ -21,8 +22,6 @@
 #include <vector>
 
 namespace belay {
-
-enum class log_level { debug, info, notice, warning, error, critical, alert, emergency };
 
 /// Thrown by a tool: its text becomes an `isError` result that the model reads. The text of any other exception goes
 /// to the log, and the caller gets a general sentence.

@@ -28,6 +28,8 @@ enum class errc {
     key_mismatch,     ///< The key belongs to a call with other arguments.
     duplicate_id,     ///< A call with this id is still running.
     too_many_subscriptions, ///< The session has as many subscriptions as it may.
+    stream_gone,      ///< The session lives, but does not keep such a stream.
+    bad_cursor,       ///< The cursor names a place that its stream does not have.
 };
 
 [[nodiscard]] std::error_category const& error_category() noexcept;

@@ -53,6 +53,9 @@ json::value client_of(std::string const& info)
 
 json::value describe(runtime::session_summary const& session)
 {
+    json::array nodes;
+    for (auto const& each : session.nodes)
+        nodes.push_back(json::string(each));
     return json::object{
         {"session", session.name},
         {"version", session.version},
@@ -60,7 +63,8 @@ json::value describe(runtime::session_summary const& session)
         {"age_seconds", seconds_of(session.age)},
         {"idle_seconds", seconds_of(session.idle)},
         {"connections", session.connections},
-        {"running_calls", session.running_calls}};
+        {"running_calls", session.running_calls},
+        {"nodes", std::move(nodes)}};
 }
 
 }
@@ -72,7 +76,7 @@ void admin::handle(std::shared_ptr<http::exchange> exchange)
     auto const path = request.path();
     if (path == sessions_path) {
         if (method == http::method::get || method == http::method::head)
-            return list(*exchange);
+            return list(exchange);
         return http::respond_text(*exchange, 405, "Use GET here.", {{"Allow", "GET, HEAD"}});
     }
     if (path.starts_with(one_session_path)) {
@@ -85,31 +89,36 @@ void admin::handle(std::shared_ptr<http::exchange> exchange)
         fmt::format("Nothing is served at {}; try GET /sessions or DELETE /sessions/NAME.", http::printable(path)));
 }
 
-void admin::list(http::exchange& exchange) const
+void admin::list(std::shared_ptr<http::exchange> const& exchange) const
 {
-    auto const query = exchange.request().query();
+    auto const query = exchange->request().query();
     auto limit = std::min(default_page, max_page_);
     if (auto const given = parameter(query, "limit")) {
         auto const* const stop = given->data() + given->size();
         auto const [end, error] = std::from_chars(given->data(), stop, limit);
         if (error != std::errc() || end != stop || limit == 0 || limit > max_page_)
             return http::respond_text(
-                exchange, 400, fmt::format("limit must be a number from 1 to {}, as admin.max_page says.", max_page_));
+                *exchange, 400, fmt::format("limit must be a number from 1 to {}, as admin.max_page says.", max_page_));
     }
-    auto const page = node_.list_sessions(parameter(query, "after").value_or(""), limit, exchange.loop().now());
-    json::array sessions;
-    for (auto const& each : page.sessions)
-        sessions.push_back(describe(each));
-    json::object answer{{"node", node_.settings().node_name}, {"total", page.total}, {"sessions", std::move(sessions)}};
-    if (page.has_more)
-        answer["next"] = fmt::format("{}?limit={}&after={}", sessions_path, limit, page.sessions.back().name);
-    exchange.respond({200, json_type, {{"Cache-Control", "no-store"}}}, json::serialize(answer) + '\n');
+    auto const after = parameter(query, "after").value_or("");
+    node_.sessions().list(after, limit, [this, exchange, limit](result<runtime::session_page> page) {
+        if (!page)
+            return http::respond_text(*exchange, 503, "The sessions could not be listed: " + page.error().message());
+        json::array sessions;
+        for (auto const& each : page->sessions)
+            sessions.push_back(describe(each));
+        json::object answer{
+            {"node", node_.settings().node_name}, {"total", page->total}, {"sessions", std::move(sessions)}};
+        if (page->has_more)
+            answer["next"] = fmt::format("{}?limit={}&after={}", sessions_path, limit, page->sessions.back().name);
+        exchange->respond({200, json_type, {{"Cache-Control", "no-store"}}}, json::serialize(answer) + '\n');
+    });
 }
 
 void admin::end(std::shared_ptr<http::exchange> exchange, std::string_view name) const
 {
     auto& loop = exchange->loop();
-    node_.end_by_name(name, loop, [this, exchange, name = std::string(name)](result<void> ended) {
+    node_.sessions().end_by_name(name, loop, [this, exchange, name = std::string(name)](result<void> ended) {
         if (ended) {
             node_.log().log_fields(base::log_level::info, "session ended by an operator", {{"session", name}});
             return exchange->respond({200, json_type, {}}, json::serialize(json::object{{"ended", name}}) + '\n');
@@ -117,7 +126,7 @@ void admin::end(std::shared_ptr<http::exchange> exchange, std::string_view name)
         if (ended.error() == errc::not_found)
             return http::respond_text(
                 *exchange, 404,
-                fmt::format("This node has no session {}; GET /sessions lists them.", http::printable(name)));
+                fmt::format("There is no session {}; GET /sessions lists them.", http::printable(name)));
         if (ended.error() == errc::conflict)
             return http::respond_text(
                 *exchange, 409, fmt::format("Several sessions have the name {}; none was ended.", name));

@@ -18,7 +18,7 @@ public:
     void handle(std::shared_ptr<http::exchange> exchange) override;
 
 private:
-    void list(http::exchange& exchange) const;
+    void list(std::shared_ptr<http::exchange> const& exchange) const;
     void end(std::shared_ptr<http::exchange> exchange, std::string_view name) const;
 
     runtime::node& node_;

@@ -51,7 +51,8 @@ host::host(
     metrics_ = std::make_unique<observe::metrics>();
     event_counts_ = std::make_unique<event_counts>(*metrics_);
     // The epoch names this life of the store; 32 bits keep event ids short.
-    store_ = std::make_unique<store::memory_store>(settings_.runtime.limits, random.next() >> 32, event_counts_.get());
+    store_ = std::make_unique<store::memory_store>(
+        settings_.runtime.limits, clock, random.next() >> 32, event_counts_.get());
     node_ = std::make_unique<runtime::node>(settings_.runtime, *store_, random, *metrics_, log_);
     workers_ = std::make_unique<base::worker_pool>(settings_.worker_threads, settings_.worker_queue);
     core_->work_on(workers_.get());
@@ -76,7 +77,7 @@ host::host(
         loops.push_back(loop.get());
     http_ = std::make_unique<http::server>(std::move(loops), settings_.http, router_, log_);
     open_admin();
-    node_->on_departure([this] { loops_.front()->post([this] { drain_step(); }); });
+    node_->departures().on_departure([this] { loops_.front()->post([this] { drain_step(); }); });
 }
 
 host::~host()
@@ -127,7 +128,7 @@ void host::add_routes()
     };
     get("/healthz", [](http::exchange& exchange) { http::respond_text(exchange, 200, "ok"); });
     get("/readyz", [this](http::exchange& exchange) {
-        if (node_->is_draining())
+        if (node_->departures().is_draining())
             http::respond_text(exchange, 503, "draining", {{"Retry-After", "5"}});
         else
             http::respond_text(exchange, 200, "ready");
@@ -248,11 +249,11 @@ void host::shut_down()
         if (phase_ != phase::serving)
             return;
         phase_ = phase::draining;
-        node_->drain();
-        log_.info("stopping; running calls: {}", node_->running_calls());
+        node_->departures().drain();
+        log_.info("stopping; running calls: {}", node_->departures().calls());
         limit_ = std::make_unique<base::timer>(loops_.front()->timers(), [this] {
-            log_.warning("stopping; interrupted calls: {}", node_->running_calls());
-            node_->interrupt_calls();
+            log_.warning("stopping; interrupted calls: {}", node_->departures().calls());
+            node_->calls().interrupt_all();
             // Interrupted calls end at once; this is for a store that does not answer.
             limit_ = std::make_unique<base::timer>(loops_.front()->timers(), [this] { close_connections(); });
             limit_->after(flush_limit);
@@ -264,9 +265,9 @@ void host::shut_down()
 
 void host::drain_step()
 {
-    if (phase_ == phase::draining && node_->running_calls() == 0)
+    if (phase_ == phase::draining && node_->departures().calls() == 0)
         close_connections();
-    else if (phase_ == phase::closing && node_->open_followings() == 0)
+    else if (phase_ == phase::closing && node_->departures().connections() == 0)
         stop_serving();
 }
 
@@ -275,7 +276,7 @@ void host::close_connections()
     if (phase_ != phase::draining)
         return;
     phase_ = phase::closing;
-    node_->close_followers(engine::close_reason::draining);
+    node_->attachments().close_all(engine::close_reason::draining);
     limit_ = std::make_unique<base::timer>(loops_.front()->timers(), [this] { stop_serving(); });
     limit_->after(flush_limit);
     drain_step();
@@ -288,7 +289,7 @@ void host::stop_serving()
     phase_ = phase::stopped;
     limit_.reset();
     // A tool that is left waiting would hold its call, and its call the tool.
-    node_->interrupt_calls();
+    node_->calls().interrupt_all();
     workers_->stop();
     auto const servers_stopped = [this] {
         loops_.front()->post([this] {

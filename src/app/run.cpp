@@ -106,7 +106,7 @@ public:
 
     void reload()
     {
-        auto const log = level_->load() == base::log_level::off ? base::logger() : always_;
+        auto const log = level_->load() == base::log_threshold::off() ? base::logger() : always_;
         auto fresh = source_.read();
         if (!fresh)
             return log.error("settings not reloaded, nothing has changed: {}", fresh.error());
@@ -160,7 +160,7 @@ int serve(server const& server, command_line const& with)
         base::machine_clock clock;
         base::system_random random;
         auto const log_lines = base::stderr_output(settings.log_format, settings.log_queue_bytes);
-        auto const level = std::make_shared<std::atomic<base::log_level>>(settings.log_level);
+        auto const level = std::make_shared<std::atomic<base::log_threshold>>(settings.log_level);
         auto const log = base::line_logger(level, settings.log_format, log_lines);
         auto const node_log = log.with("node", settings.runtime.node_name);
         host host(server.core(), settings, clock, random, log, log_lines);

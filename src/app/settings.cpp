@@ -347,7 +347,8 @@ settings_table::settings_table(settings& into, program of)
         "session.idle_timeout", "session-idle", run.limits.session_idle,
         "A session ends after this long without a connection, a running call or a request.");
     b.time(
-        "session.max_lifetime", "", run.session_max_lifetime, "A session ends at this age in any case.", zero::allowed);
+        "session.max_lifetime", "", run.limits.session_lifetime, "A session ends at this age in any case.",
+        zero::allowed);
     b.count<std::size_t>(
         "session.max", "max-sessions", run.limits.sessions, 1, 100'000'000, "Sessions at most; further ones get 503.");
     b.bytes(
@@ -422,9 +423,9 @@ settings_table::settings_table(settings& into, program of)
     b.choice<bool>(
         "redeliver_requests", "", run.redeliver_requests, {{"false", false}, {"true", true}},
         "Whether who resumes a call is asked again what it was asked before its cursor and has not answered.");
-    b.choice<engine::standalone_policy>(
+    b.choice<store::standalone_policy>(
         "standalone", "", run.standalone,
-        {{"takeover", engine::standalone_policy::takeover}, {"conflict", engine::standalone_policy::conflict}},
+        {{"takeover", store::standalone_policy::takeover}, {"conflict", store::standalone_policy::conflict}},
         "What a second GET on the standalone stream does to the first.");
     b.choice<runtime::backlog_policy>(
         "standalone_backlog", "", run.backlog,
@@ -490,13 +491,13 @@ settings_table::settings_table(settings& into, program of)
     b.time(
         "stdio.grace", "", into.stdio_grace,
         "With --stdio: after the end of the input, running calls may finish within this time.", zero::allowed);
-    b.choice<base::log_level>(
+    b.choice<base::log_threshold>(
         "log.level", "", into.log_level,
         {{"debug", base::log_level::debug},
          {"info", base::log_level::info},
          {"warning", base::log_level::warning},
          {"error", base::log_level::error},
-         {"off", base::log_level::off}},
+         {"off", base::log_threshold::off()}},
         "The least that is logged. Reloaded on SIGHUP.");
     b.reloads();
     b.choice<base::log_format>(

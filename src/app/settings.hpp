@@ -27,7 +27,7 @@ struct settings {
     std::string store = "memory";
     base::duration drain = std::chrono::seconds(20);
     base::duration stdio_grace = std::chrono::seconds(1);
-    base::log_level log_level = base::log_level::info;
+    base::log_threshold log_level = base::log_level::info;
     base::log_format log_format = base::log_format::text;
     bool log_access = false;
     std::size_t log_queue_bytes = 1 << 20;

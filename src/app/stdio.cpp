@@ -228,11 +228,11 @@ int serve_stdio(server const& server, settings const& settings)
     base::machine_clock clock;
     base::system_random random;
     auto const log_lines = base::stderr_output(settings.log_format, settings.log_queue_bytes);
-    auto const level = std::make_shared<std::atomic<base::log_level>>(settings.log_level);
+    auto const level = std::make_shared<std::atomic<base::log_threshold>>(settings.log_level);
     auto const log = base::line_logger(level, settings.log_format, log_lines).with("node", settings.runtime.node_name);
     base::io_loop loop(clock);
     observe::metrics metrics;
-    store::memory_store store(settings.runtime.limits, random.next() >> 32);
+    store::memory_store store(settings.runtime.limits, clock, random.next() >> 32);
     runtime::node node(settings.runtime, store, random, metrics, log);
     try {
         server.core()->get_ready(settings.schemas);
@@ -252,21 +252,21 @@ int serve_stdio(server const& server, settings const& settings)
     };
     auto const end_session = [&] { pipe->close([&] { loop.post(stop); }); };
     base::timer grace(loop.timers(), [&] {
-        node.interrupt_calls();
+        node.calls().interrupt_all();
         loop.post(end_session);
     });
     auto const end = [&](base::duration within) {
         if (std::exchange(is_ending, true))
             return;
-        node.drain();
-        if (node.running_calls() == 0 || within == base::duration::zero())
+        node.departures().drain();
+        if (node.departures().calls() == 0 || within == base::duration::zero())
             grace.after(base::duration::zero());
         else
             grace.after(within);
     };
-    node.on_departure([&] {
+    node.departures().on_departure([&] {
         loop.post([&] {
-            if (is_ending && node.running_calls() == 0)
+            if (is_ending && node.departures().calls() == 0)
                 grace.after(base::duration::zero());
         });
     });

@@ -24,7 +24,7 @@ constexpr auto longest_wait = std::chrono::seconds(10);
 class client::impl final : public transport::line_output {
 public:
     impl(std::shared_ptr<belay::detail::server_core> core, client_options options)
-        : core_(std::move(core)), loop_(clock_), store_(settings_.limits, 1),
+        : core_(std::move(core)), loop_(clock_), store_(settings_.limits, clock_, 1),
           node_(settings_, store_, random_, metrics_, base::logger()),
           pipe_(std::make_shared<transport::message_pipe>(
               node_, *core_, loop_, *this, transport::message_pipe_settings{}))
@@ -43,7 +43,7 @@ public:
     }
     ~impl() override
     {
-        node_.interrupt_calls();
+        node_.calls().interrupt_all();
         pipe_->close([] {});
         settle();
         advance(std::chrono::seconds(2)); // what does not leave is cut off

@@ -29,6 +29,8 @@ public:
         case errc::key_mismatch: return "the key belongs to another call";
         case errc::duplicate_id: return "a call with this id is still running";
         case errc::too_many_subscriptions: return "the session has as many subscriptions as it may";
+        case errc::stream_gone: return "the session does not keep such a stream";
+        case errc::bad_cursor: return "the stream does not have the place that the cursor names";
         }
         return "unknown error";
     }

@@ -123,7 +123,7 @@ std::optional<id128> parse_id128(std::string_view text) noexcept
     return id128{*high, *low};
 }
 
-std::string log_name(id128 id)
+std::uint64_t log_number(id128 id) noexcept
 {
     // A one-way mix (the finaliser of a 64-bit hash) cut to 48 bits: 2^80 ids share each name, and among a hundred
     // thousand sessions two hardly ever do.
@@ -131,10 +131,16 @@ std::string log_name(id128 id)
     mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9ULL;
     mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EBULL;
     mixed ^= mixed >> 31;
+    return mixed >> 16;
+}
+
+std::string log_name(id128 id)
+{
+    auto const number = log_number(id);
     static constexpr char hex[] = "0123456789abcdef";
     std::string text(12, '0');
     for (int i = 0; i < 12; ++i)
-        text[static_cast<std::size_t>(i)] = hex[(mixed >> (60 - 4 * i)) & 15];
+        text[static_cast<std::size_t>(i)] = hex[(number >> (44 - 4 * i)) & 15];
     return text;
 }
 

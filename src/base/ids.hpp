@@ -57,6 +57,8 @@ void append_base62(std::string& out, std::uint64_t value);
 [[nodiscard]] std::string to_string(id128 id);
 [[nodiscard]] std::optional<id128> parse_id128(std::string_view text) noexcept;
 
+/// The number that log_name() writes, of 48 bits: names are in the order of their numbers.
+[[nodiscard]] std::uint64_t log_number(id128 id) noexcept;
 /// A short name for logs from which the id cannot be recovered.
 [[nodiscard]] std::string log_name(id128 id);
 

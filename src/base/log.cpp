@@ -4,31 +4,36 @@
 
 #include <fmt/chrono.h>
 
+#include <array>
 #include <chrono>
 #include <string>
 #include <unistd.h>
 
-namespace belay::base {
+namespace belay {
+
+namespace {
+
+constexpr std::array<std::string_view, 8> level_names{"debug", "info",     "notice", "warning",
+                                                      "error", "critical", "alert",  "emergency"};
+
+}
 
 std::string_view to_string(log_level level) noexcept
 {
-    switch (level) {
-    case log_level::debug: return "debug";
-    case log_level::info: return "info";
-    case log_level::warning: return "warning";
-    case log_level::error: return "error";
-    case log_level::off: return "off";
-    }
-    return "?";
+    return level_names[static_cast<std::size_t>(level)];
 }
 
 std::optional<log_level> parse_log_level(std::string_view text) noexcept
 {
-    for (auto const level : {log_level::debug, log_level::info, log_level::warning, log_level::error, log_level::off})
-        if (text == to_string(level))
-            return level;
+    for (std::size_t i = 0; i < level_names.size(); ++i)
+        if (level_names[i] == text)
+            return static_cast<log_level>(i);
     return std::nullopt;
 }
+
+}
+
+namespace belay::base {
 
 namespace {
 
@@ -90,7 +95,7 @@ void append_fields(std::string& out, std::span<log_field const> fields)
     }
 }
 
-logger::logger(log_level level, function write) : level_(std::make_shared<std::atomic<log_level>>(level))
+logger::logger(log_threshold level, function write) : level_(std::make_shared<std::atomic<log_threshold>>(level))
 {
     if (write)
         write_ = [write = std::move(write)](log_level at, std::string_view message, std::span<log_field const> fields) {
@@ -109,10 +114,10 @@ logger logger::with(std::string name, std::string value) const
     return more;
 }
 
-logger logger::at(log_level level) const
+logger logger::at(log_threshold level) const
 {
     auto other = *this;
-    other.level_ = std::make_shared<std::atomic<log_level>>(level);
+    other.level_ = std::make_shared<std::atomic<log_threshold>>(level);
     return other;
 }
 

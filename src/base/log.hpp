@@ -1,6 +1,8 @@
 // Logging as a value: a level and a function. Rooms are given a logger; there is no global one.
 #pragma once
 
+#include <belay/log_level.hpp>
+
 #include <fmt/format.h>
 
 #include <atomic>
@@ -19,10 +21,24 @@
 
 namespace belay::base {
 
-enum class log_level { debug, info, warning, error, off };
+using belay::log_level;
 
-[[nodiscard]] std::string_view to_string(log_level level) noexcept;
-[[nodiscard]] std::optional<log_level> parse_log_level(std::string_view text) noexcept;
+/// The least level that a log takes, or that it takes none.
+class log_threshold {
+public:
+    constexpr log_threshold(log_level least) noexcept : least_(static_cast<int>(least)) {}
+    [[nodiscard]] static constexpr log_threshold off() noexcept
+    {
+        log_threshold made(log_level::emergency);
+        ++made.least_;
+        return made;
+    }
+    [[nodiscard]] constexpr bool takes(log_level level) const noexcept { return static_cast<int>(level) >= least_; }
+    friend bool operator==(log_threshold, log_threshold) = default;
+
+private:
+    int least_;
+};
 
 /// A name and a value beside a message, kept apart from it so that machines can read them. The texts need to
 /// live only during the call.
@@ -44,26 +60,26 @@ public:
     using function = std::function<void(log_level, std::string_view)>;
     using field_function = std::function<void(log_level, std::string_view, std::span<log_field const>)>;
 
-    /// A least level that can change: loggers made from this one, and their copies, follow it.
-    using shared_level = std::shared_ptr<std::atomic<log_level>>;
+    /// A threshold that can change: loggers made from this one, and their copies, follow it.
+    using shared_level = std::shared_ptr<std::atomic<log_threshold>>;
 
     logger() = default;
     logger(shared_level level, field_function write) : level_(std::move(level)), write_(std::move(write)) {}
-    logger(log_level level, field_function write)
-        : logger(std::make_shared<std::atomic<log_level>>(level), std::move(write))
+    logger(log_threshold level, field_function write)
+        : logger(std::make_shared<std::atomic<log_threshold>>(level), std::move(write))
     {
     }
     /// For a function that knows no fields: they follow the message as ` name=value`.
-    logger(log_level level, function write);
+    logger(log_threshold level, function write);
 
     /// The same logger with a field more on every line.
     [[nodiscard]] logger with(std::string name, std::string value) const;
-    /// The same logger with another least level.
-    [[nodiscard]] logger at(log_level level) const;
+    /// The same logger with another threshold.
+    [[nodiscard]] logger at(log_threshold level) const;
 
     [[nodiscard]] bool enabled(log_level level) const noexcept
     {
-        return write_ && level >= level_->load(std::memory_order_relaxed);
+        return write_ && level_->load(std::memory_order_relaxed).takes(level);
     }
 
     template<class... Args>

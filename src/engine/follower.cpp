@@ -16,6 +16,9 @@ constexpr std::size_t remembered_writes = 32;
 // So long after a write the kernel is asked. A store that outlives the node has the mark by then.
 constexpr base::duration arrival_time = std::chrono::seconds(1);
 
+// So long after the store could not answer it is asked again.
+constexpr base::duration read_again_time = std::chrono::seconds(1);
+
 }
 
 std::string_view to_string(close_reason reason) noexcept
@@ -46,6 +49,18 @@ follower::follower(
 
 void follower::open(follower_actions& out)
 {
+    prime(out);
+    out.push_back(read_log{position_});
+}
+
+void follower::open(store::page const& first, base::time_point now, follower_actions& out)
+{
+    prime(out);
+    page_read(first, now, out);
+}
+
+void follower::prime(follower_actions& out)
+{
     // The priming event waits for the first page, so that both leave in one write.
     is_reading_ = true;
     has_news_ = false;
@@ -53,7 +68,6 @@ void follower::open(follower_actions& out)
         out.push_back(send_priming{position_});
         has_output_ = true;
     }
-    out.push_back(read_log{position_});
 }
 
 void follower::woken(follower_actions& out)
@@ -136,12 +150,26 @@ void follower::tell_caught_up(follower_actions& out)
     has_output_ = true;
 }
 
-void follower::read_failed(errc why, follower_actions& out)
+void follower::read_failed(errc why, base::time_point now, follower_actions& out)
 {
     if (is_done_)
         return;
     is_reading_ = false;
+    if (why == errc::unavailable) {
+        // The connection costs nothing meanwhile, and its client would only ask somebody else who cannot say.
+        read_again_at_ = now + read_again_time;
+        if (closing_ && !reads_once_more_)
+            finish(*closing_, out);
+        return;
+    }
     finish(why == errc::not_found ? close_reason::session_ended : close_reason::failed, out);
+}
+
+void follower::dismissed(close_reason reason, std::optional<std::chrono::milliseconds> retry, follower_actions& out)
+{
+    is_reading_ = false;
+    close(reason, retry, out);
+    advance(out); // it may have been closing already, and have waited for this
 }
 
 void follower::drained(std::uint64_t written, follower_actions& out)
@@ -196,6 +224,11 @@ void follower::tick(base::time_point now, follower_actions& out)
         return;
     if (!writes_.empty())
         out.push_back(ask_arrived{});
+    if (read_again_at_ && now >= *read_again_at_ && !is_reading_) {
+        read_again_at_.reset();
+        has_news_ = true;
+        advance(out);
+    }
     if (is_writing_ || is_reading_ || closing_)
         return;
     if (settings_.max_age > base::duration::zero() && now >= opened_ + settings_.max_age) {
@@ -283,6 +316,8 @@ base::time_point follower::next_tick() const noexcept
         when = std::min(when, opened_ + settings_.max_age);
     if (!writes_.empty())
         when = std::min(when, last_output_ + arrival_time);
+    if (read_again_at_)
+        when = std::min(when, *read_again_at_);
     return when;
 }
 

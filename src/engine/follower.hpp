@@ -96,9 +96,15 @@ public:
     /// Tells the reader, in a comment, when it has got everything up to `sequence`. Before open().
     void announce_catching_up(std::uint64_t sequence) noexcept { replay_end_ = sequence; }
     void open(follower_actions& out);
+    /// With what was read on the way here.
+    void open(store::page const& first, base::time_point now, follower_actions& out);
     void woken(follower_actions& out);
     void page_read(store::page const& page, base::time_point now, follower_actions& out);
-    void read_failed(errc why, follower_actions& out);
+    /// `not_found`: the session has gone. `unavailable`: the store cannot say now, and is asked again. Anything else:
+    /// there is nothing to follow any more.
+    void read_failed(errc why, base::time_point now, follower_actions& out);
+    /// What it asked for is not its to have any more.
+    void dismissed(close_reason reason, std::optional<std::chrono::milliseconds> retry, follower_actions& out);
     /// All that was flushed is with the kernel; `written` counts the connection's bytes so far.
     void drained(std::uint64_t written, follower_actions& out);
     /// How far the connection's bytes have come: `unacknowledged` of those written may not have arrived.
@@ -117,6 +123,7 @@ public:
     [[nodiscard]] base::time_point next_tick() const noexcept;
 
 private:
+    void prime(follower_actions& out);
     void advance(follower_actions& out);
     void note(follower_actions& out, bool attached);
     void confirm(std::uint64_t written, std::uint64_t unacknowledged);
@@ -126,21 +133,22 @@ private:
     follower_settings const& settings_;
     std::uint64_t position_;
     std::uint64_t offset_ = 0;
-    std::uint64_t sent_ = 0;    // highest sequence ever given to a reader of this stream
-    std::uint64_t delivered_;   // what is known to have arrived, on this connection or before
-    std::uint64_t noted_;       // position of the last note
+    std::uint64_t sent_ = 0; // highest sequence ever given to a reader of this stream
+    std::uint64_t delivered_; // what is known to have arrived, on this connection or before
+    std::uint64_t noted_; // position of the last note
     std::optional<std::uint64_t> replay_end_; // the last event that was there before this connection
     priming priming_;
     bool restarted_;
     bool is_first_page_ = true;
     bool is_reading_ = false;
     bool is_writing_ = false;
-    bool has_news_ = true;      // the log may have more than was read
-    bool has_output_ = false;   // sent but not flushed
+    bool has_news_ = true; // the log may have more than was read
+    bool has_output_ = false; // sent but not flushed
     bool is_done_ = false;
-    bool is_finished_ = false;  // all of a finished stream has been sent
+    bool is_finished_ = false; // all of a finished stream has been sent
     std::optional<close_reason> closing_;
     bool reads_once_more_ = false; // before closing
+    std::optional<base::time_point> read_again_at_; // the store could not say
     std::optional<std::chrono::milliseconds> retry_;
     base::time_point opened_;
     base::time_point last_output_;

@@ -32,7 +32,7 @@ void producer::progress(store::bytes payload, base::time_point now, producer_act
     append_next(out);
 }
 
-std::uint64_t producer::ask(store::bytes payload, producer_actions& out)
+std::uint64_t producer::ask(store::bytes payload, std::uint32_t number, producer_actions& out)
 {
     auto const ticket = ++last_ticket_;
     if (is_finishing_) {
@@ -40,12 +40,12 @@ std::uint64_t producer::ask(store::bytes payload, producer_actions& out)
         return ticket;
     }
     next_questions_.push_back({ticket, next_batch_.size()});
-    next_batch_.push_back({std::move(payload), store::event_kind::question});
+    next_batch_.push_back({std::move(payload), store::event_kind::question, number});
     append_next(out);
     return ticket;
 }
 
-bool producer::answer(store::bytes response, bool is_last, producer_actions& out, std::uint32_t line)
+bool producer::answer(store::bytes response, bool is_last, producer_actions& out, std::uint32_t request)
 {
     if (is_finishing_)
         return false;
@@ -53,7 +53,7 @@ bool producer::answer(store::bytes response, bool is_last, producer_actions& out
     // The last progress before the result is always sent.
     if (progress_)
         next_batch_.push_back({std::exchange(progress_, nullptr), store::event_kind::ordinary});
-    answers_.push_back({std::move(response), store::event_kind::response, line});
+    answers_.push_back({std::move(response), store::event_kind::response, request});
     append_next(out);
     return true;
 }

@@ -64,11 +64,12 @@ public:
     [[nodiscard]] std::uint64_t emit(store::bytes payload, base::time_point now, producer_actions& out);
     /// Newest wins within progress_gap; never waits; an error is not reported.
     void progress(store::bytes payload, base::time_point now, producer_actions& out);
-    /// A message that the client has to answer. Never waits; `asked` with this ticket follows.
-    [[nodiscard]] std::uint64_t ask(store::bytes payload, producer_actions& out);
-    /// An answer. A batch has several, each to one line of its label; nothing can follow the last one, and false is for
+    /// A message that the client has to answer, by that number; 0: the answer goes elsewhere. Never waits; `asked` with
+    /// this ticket follows.
+    [[nodiscard]] std::uint64_t ask(store::bytes payload, std::uint32_t number, producer_actions& out);
+    /// An answer. A batch has several, each to one of its requests; nothing can follow the last one, and false is for
     /// what comes after it.
-    [[nodiscard]] bool answer(store::bytes response, bool is_last, producer_actions& out, std::uint32_t line = 0);
+    [[nodiscard]] bool answer(store::bytes response, bool is_last, producer_actions& out, std::uint32_t request = 0);
     /// After answer_refused: another answer in its place.
     void replace_answer(store::bytes response, producer_actions& out);
 

@@ -1,34 +1,23 @@
 #include "protocol/revision.hpp"
 
-#include <array>
-#include <utility>
-
 namespace belay::protocol {
 
 namespace {
 
-constexpr std::array<std::pair<revision, std::string_view>, 4> names{{
-    {revision::r2024_11_05, "2024-11-05"},
-    {revision::r2025_03_26, "2025-03-26"},
-    {revision::r2025_06_18, "2025-06-18"},
-    {revision::r2025_11_25, "2025-11-25"},
-}};
+constexpr std::array<std::string_view, revisions.size()> names{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"};
 
 }
 
 std::string_view to_string(revision revision) noexcept
 {
-    for (auto const& [value, name] : names)
-        if (value == revision)
-            return name;
-    return "?";
+    return names[static_cast<std::size_t>(revision)];
 }
 
 std::optional<revision> parse_revision(std::string_view text) noexcept
 {
-    for (auto const& [value, name] : names)
-        if (name == text)
-            return value;
+    for (auto const each : revisions)
+        if (to_string(each) == text)
+            return each;
     return std::nullopt;
 }
 

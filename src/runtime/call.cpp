@@ -3,8 +3,10 @@
 #include "engine/cursor.hpp"
 #include "protocol/message.hpp"
 #include "protocol/names.hpp"
+#include "runtime/context.hpp"
 #include "runtime/direct_output.hpp"
-#include "runtime/node.hpp"
+#include "runtime/hints.hpp"
+#include "runtime/live_session.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -14,6 +16,22 @@ namespace belay::runtime {
 namespace {
 
 constexpr base::duration never = std::chrono::hours(24 * 365);
+
+// So long after the store could not answer it is asked again.
+constexpr base::duration ask_again_time = std::chrono::milliseconds(500);
+
+using interest = store::event_store::interest;
+
+bool is_outcome_unknown(std::error_code error)
+{
+    return error == errc::unavailable;
+}
+
+/// Nothing that is appended from here will be there.
+bool is_lost(std::error_code error)
+{
+    return error == errc::fenced || error == errc::not_found || error == errc::stream_gone || error == errc::finished;
+}
 
 engine::flow_settings flow_for(settings const& settings, call_traits const& traits)
 {
@@ -25,36 +43,40 @@ engine::flow_settings flow_for(settings const& settings, call_traits const& trai
 }
 
 call::call(
-    node& node, std::shared_ptr<live_session> session, base::loop& loop, store::stream_id stream, store::fence fence,
-    std::string id, call_traits traits, held_answer answer)
-    : node_(node), session_(std::move(session)), loop_(loop), stream_{session_->key, stream}, fence_(fence),
-      id_(std::move(id)), traits_(traits), held_(std::move(answer)), has_stream_(!held_),
-      flow_(flow_for(node.settings(), traits)), machine_(flow_),
-      hint_pending_(std::make_shared<std::atomic<bool>>(false)),
+    node_context& context, call_keeper& keeper, std::shared_ptr<live_session> session, base::loop& loop,
+    store::stream_id stream, store::fence fence, std::string id, call_traits traits, held_answer answer)
+    : context_(context), keeper_(keeper), session_(std::move(session)), loop_(loop), stream_{session_->key, stream},
+      fence_(fence), id_(std::move(id)), traits_(traits), held_(std::move(answer)), has_stream_(!held_),
+      flow_(flow_for(context.settings(), traits)), machine_(flow_),
+      pending_(std::make_shared<std::atomic<std::uint8_t>>(std::uint8_t(0))),
       deadline_(loop.timers(), [this] { end(protocol::end_reason::timed_out); }),
-      orphan_(loop.timers(), [this] { end(protocol::end_reason::orphaned); }), tick_(loop.timers(), [this] {
-          machine_.tick(loop_.now(), actions_);
-          perform();
-      })
+      orphan_(loop.timers(), [this] { end(protocol::end_reason::orphaned); }),
+      tick_(
+          loop.timers(),
+          [this] {
+              machine_.tick(loop_.now(), actions_);
+              perform();
+          }),
+      again_(loop.timers(), [this] { ask_again(); })
 {
 }
 
 call::call(
-    node& node, std::shared_ptr<live_session> session, base::loop& loop, std::shared_ptr<direct_output> output,
-    std::string id, call_traits traits)
-    : call(node, std::move(session), loop, 0, 0, std::move(id), traits, nullptr)
+    node_context& context, call_keeper& keeper, std::shared_ptr<live_session> session, base::loop& loop,
+    std::shared_ptr<direct_output> output, std::string id, call_traits traits)
+    : call(context, keeper, std::move(session), loop, 0, 0, std::move(id), traits, nullptr)
 {
     direct_ = std::move(output);
     flow_.stall = never; // whoever cannot come back is not sent away; its connection has a time limit for writing
 }
 
-call::call(std::shared_ptr<call> batch, std::uint32_t line, std::string id, call_traits traits)
+call::call(std::shared_ptr<call> batch, std::uint32_t number, std::string id, call_traits traits)
     : call(
-          batch->node_, batch->session_, batch->loop_, batch->stream_.stream, batch->fence_, std::move(id), traits,
-          nullptr)
+          batch->context_, batch->keeper_, batch->session_, batch->loop_, batch->stream_.stream, batch->fence_,
+          std::move(id), traits, nullptr)
 {
     batch_ = std::move(batch);
-    line_ = line;
+    number_ = number;
     batch_->members_.push_back(this);
 }
 
@@ -62,26 +84,31 @@ call::~call() = default;
 
 void call::begin()
 {
-    auto const limit = traits_.max_duration.value_or(node_.settings().call_max);
+    auto const limit = traits_.max_duration.value_or(context_.settings().call_max);
     if (limit > base::duration::zero())
         deadline_.after(limit);
     if (direct_)
         return reader_moved();
     if (!has_stream() || is_member())
         return;
-    // The hint comes from any thread and only posts; several of them become one.
-    watch_ = node_.store().watch(
-        stream_, store::event_store::interest::reader,
-        [weak = weak_from_this(), pending = hint_pending_, &loop = loop_] {
-            if (pending->exchange(true))
-                return;
-            loop.post([weak, pending] {
-                pending->store(false);
-                if (auto const self = weak.lock())
-                    self->reader_hint();
-            });
-        });
-    reader_hint();
+    watch_ = context_.store().watch(
+        stream_, interest::reader | interest::mail,
+        hints_to(loop_, pending_, weak_from_this(), [](call& self, interest what) { self.hint(what); }));
+    // It was opened with a reader: flow control holds from the first event, whenever the store says where it is.
+    store::reader_mark opened_with;
+    opened_with.attached = true;
+    machine_.reader_moved(opened_with, loop_.now(), actions_);
+    read_reader();
+}
+
+void call::hint(interest what)
+{
+    if (is_done_)
+        return;
+    if (what == interest::mail)
+        read_mail();
+    else
+        read_reader();
 }
 
 void call::expect_answers(std::size_t count)
@@ -93,13 +120,13 @@ void call::expect_answers(std::size_t count)
 base::logger call::logger() const
 {
     auto const stream = has_stream_ && !direct_ ? stream_log_name(stream_.stream) : std::string("none");
-    auto log = node_.log().with("session", session_->name).with("stream", stream);
+    auto log = context_.log().with("session", session_->name).with("stream", stream);
     return trace_ ? log.with("trace", trace_->trace_id) : log;
 }
 
 void call::log(base::log_level level, std::string_view message, std::string_view reason) const
 {
-    if (node_.log().enabled(level))
+    if (context_.log().enabled(level))
         logger().log_fields(level, message, {{"reason", reason}});
 }
 
@@ -123,11 +150,18 @@ void call::tell_late_progress()
     (void)on.machine_.emit(std::move(message), loop_.now(), on.actions_);
 }
 
-void call::reader_hint()
+void call::read_reader()
 {
-    node_.store().reader(stream_, [self = shared_from_this()](result<store::reader_mark> mark) {
-        if (!mark)
+    context_.store().reader(stream_, [self = shared_from_this()](result<store::reader_mark> mark) {
+        if (self->is_done_)
             return;
+        if (!mark) {
+            if (is_outcome_unknown(mark.error())) {
+                self->reads_reader_again_ = true;
+                self->again_.after(ask_again_time);
+            }
+            return;
+        }
         if (mark->attached || self->is_ended_)
             self->orphan_.cancel();
         else if (self->traits_.orphan_limit && !self->orphan_.is_armed())
@@ -137,11 +171,88 @@ void call::reader_hint()
     });
 }
 
+void call::read_mail()
+{
+    if (is_done_)
+        return;
+    if (std::exchange(is_reading_mail_, true)) {
+        has_more_mail_ = true;
+        return;
+    }
+    has_more_mail_ = false;
+    context_.store().read_mail(
+        stream_, fence_, last_letter_, [self = shared_from_this()](result<std::vector<store::letter>> letters) {
+            self->is_reading_mail_ = false;
+            if (self->is_done_)
+                return;
+            if (letters) {
+                for (auto& each : *letters) {
+                    self->last_letter_ = std::max(self->last_letter_, each.order);
+                    self->open_letter(std::move(each));
+                }
+            } else if (is_outcome_unknown(letters.error())) {
+                self->reads_mail_again_ = true;
+                self->again_.after(ask_again_time);
+            } else if (is_lost(letters.error())) {
+                return self->lose(letters.error());
+            }
+            if (self->has_more_mail_)
+                self->read_mail();
+        });
+}
+
+void call::open_letter(store::letter letter)
+{
+    switch (letter.what) {
+    case store::letter::kind::answer: return take_answer(letter.number, std::move(letter.body));
+    case store::letter::kind::session_ended: return end(protocol::end_reason::session_ended);
+    case store::letter::kind::cancel: break;
+    }
+    if (open_answers_ == 0)
+        return end(protocol::end_reason::cancelled);
+    for (auto* const each : std::vector(members_))
+        if (each->number_ == letter.number)
+            each->end(protocol::end_reason::cancelled);
+}
+
+void call::ask_again()
+{
+    auto const self = shared_from_this();
+    if (std::exchange(reads_reader_again_, false))
+        read_reader();
+    if (std::exchange(reads_mail_again_, false))
+        read_mail();
+    if (std::exchange(appends_again_, false))
+        append();
+    for (auto const sequence : std::exchange(blanks_again_, {}))
+        blank(sequence);
+}
+
+void call::lose(std::error_code why)
+{
+    if (is_done_)
+        return;
+    auto const self = shared_from_this();
+    log(base::log_level::warning, "the call is not ours any more", why.message());
+    bool const was_ended = std::exchange(is_ended_, true);
+    if (!was_ended)
+        reason_ = why == errc::fenced ? protocol::end_reason::owner_lost : protocol::end_reason::session_ended;
+    else
+        context_.metrics().late_answers.Increment();
+    for (auto* const each : std::vector(members_))
+        each->lose(why);
+    auto interrupt = std::exchange(interrupt_, nullptr);
+    give_up_ = nullptr;
+    done();
+    if (interrupt && !was_ended)
+        interrupt();
+}
+
 std::optional<std::error_code> call::emit(std::string message, emitted done)
 {
     if (is_ended_)
         return make_error_code(errc::finished);
-    if (is_member() && message.size() <= node_.settings().limits.event_bytes)
+    if (is_member() && message.size() <= context_.settings().limits.event_bytes)
         return batch_->emit(std::move(message), std::move(done));
     auto const bytes = message.size();
     auto const outcome = emit_now(std::move(message), done);
@@ -155,7 +266,7 @@ std::optional<std::error_code> call::emit_now(std::string message, emitted& done
 {
     if (!has_stream_)
         return std::error_code(); // nowhere to go, by the operator's choice
-    if (message.size() > node_.settings().limits.event_bytes)
+    if (message.size() > context_.settings().limits.event_bytes)
         return make_error_code(errc::too_large);
     auto const outer = std::exchange(emitting_, ~std::uint64_t(0));
     emitted_now_.reset();
@@ -183,7 +294,7 @@ bool call::is_turn_over(std::size_t bytes) noexcept
 
 void call::progress(std::string message)
 {
-    if (is_ended_ || !has_stream_ || message.size() > node_.settings().limits.event_bytes)
+    if (is_ended_ || !has_stream_ || message.size() > context_.settings().limits.event_bytes)
         return;
     // There is no log that could be cut short: of what a reader leaves lying, the newest is kept.
     if (auto const& direct = batch_ ? batch_->direct_ : direct_; direct && !direct->is_caught_up()) {
@@ -200,7 +311,8 @@ void call::progress(std::string message)
 
 void call::relay_question(std::string message, std::move_only_function<void()> failed)
 {
-    auto const ticket = machine_.ask(std::make_shared<std::string const>(std::move(message)), actions_);
+    // Its answer goes to the call that asked it.
+    auto const ticket = machine_.ask(std::make_shared<std::string const>(std::move(message)), 0, actions_);
     relays_.push_back({ticket, std::move(failed)});
     perform();
 }
@@ -216,14 +328,15 @@ std::uint64_t call::ask(std::string_view method, std::string_view params, answer
     }
     auto const number = ++last_question_;
     auto message = protocol::request(engine::to_string({stream_.stream, number}), method, params);
-    bool const is_too_large = message.size() > node_.settings().limits.event_bytes;
+    bool const is_too_large = message.size() > context_.settings().limits.event_bytes;
     if (is_ended_ || !can_ask() || is_too_large) {
         auto const why = is_ended_ ? errc::finished : is_too_large ? errc::too_large : errc::unavailable;
         loop_.post([done = std::move(done), why]() mutable { done(failure(why)); });
         return number;
     }
     questions_.push_back({number, this, std::move(done)});
-    auto const ticket = machine_.ask(std::make_shared<std::string const>(std::move(message)), actions_);
+    auto const ticket = machine_.ask(
+        std::make_shared<std::string const>(std::move(message)), static_cast<std::uint32_t>(number), actions_);
     questions_.back().ticket = ticket;
     perform();
     return number;
@@ -281,29 +394,39 @@ void call::close_question(std::vector<question>::iterator at)
     }
     auto const sequence = at->sequence;
     questions_.erase(at);
-    // A failure is harmless: the question is asked once more, and the second answer to it is ignored.
-    node_.store().blank(stream_, fence_, sequence, [](result<void>) {});
+    blank(sequence);
+}
+
+void call::blank(std::uint64_t sequence)
+{
+    // Any other failure is harmless: the question is asked once more, and the second answer to it is ignored.
+    context_.store().blank(stream_, fence_, sequence, [self = shared_from_this(), sequence](result<void> outcome) {
+        if (outcome || self->is_done_ || !is_outcome_unknown(outcome.error()))
+            return;
+        self->blanks_again_.push_back(sequence);
+        self->again_.after(ask_again_time);
+    });
 }
 
 void call::answer(std::string response)
 {
     if (is_ended_) {
-        node_.metrics().late_answers.Increment();
+        context_.metrics().late_answers.Increment();
         return;
     }
     is_ended_ = true;
-    if (response.size() > node_.settings().limits.event_bytes) {
+    if (response.size() > context_.settings().limits.event_bytes) {
         reason_ = protocol::end_reason::result_too_large;
-        response = ended_answer({line_, id_, traits_}, *reason_);
+        response = ended_answer({number_, id_, traits_}, *reason_);
     }
     finish(std::move(response));
 }
 
-void call::answer_member(std::uint32_t line, std::string id, std::string response)
+void call::answer_member(std::uint32_t number, std::string id, std::string response)
 {
     call_traits traits;
     traits.is_tool_call = false;
-    append_answer({line, std::move(id), traits}, std::move(response), --open_answers_ == 0);
+    append_answer({number, std::move(id), traits}, std::move(response), --open_answers_ == 0);
     perform();
 }
 
@@ -327,10 +450,10 @@ void call::end(protocol::end_reason reason)
     reason_ = reason;
     log(base::log_level::debug, "call ended early", protocol::to_string(reason));
     if (reason == protocol::end_reason::interrupted)
-        node_.metrics().calls_interrupted.Increment();
+        context_.metrics().calls_interrupted.Increment();
     if (auto give_up = std::exchange(give_up_, nullptr); give_up && give_up())
         traits_.has_started = false;
-    finish(ended_answer({line_, id_, traits_}, reason));
+    finish(ended_answer({number_, id_, traits_}, reason));
     if (auto interrupt = std::exchange(interrupt_, nullptr))
         interrupt();
 }
@@ -342,16 +465,8 @@ void call::on_interrupt(std::move_only_function<void()> interrupt)
 
 void call::close_connection(std::chrono::milliseconds retry)
 {
-    std::shared_ptr<following> reader;
-    {
-        std::lock_guard const lock(session_->mutex);
-        if (auto const id = session_->machine.follower_of(stream_.stream))
-            for (auto const& each : session_->followers)
-                if (each->id() == *id)
-                    reader = each;
-    }
-    if (reader)
-        reader->close(engine::close_reason::asked, retry);
+    if (has_stream_ && !(batch_ ? batch_->direct_ : direct_))
+        context_.store().dismiss(stream_, {store::dismissal::asked, retry});
 }
 
 void call::finish(std::string response)
@@ -366,14 +481,14 @@ void call::finish(std::string response)
     tell_late_progress();
     if (!is_member()) {
         withdraw_all(*this);
-        append_answer({line_, id_, traits_}, std::move(response), true);
+        append_answer({number_, id_, traits_}, std::move(response), true);
         return perform();
     }
     auto const batch = batch_;
     batch->withdraw_all(*this);
     std::erase(batch->members_, this);
     bool const is_last = --batch->open_answers_ == 0;
-    batch->append_answer({line_, id_, traits_}, std::move(response), is_last);
+    batch->append_answer({number_, id_, traits_}, std::move(response), is_last);
     batch->perform();
     done();
 }
@@ -381,7 +496,7 @@ void call::finish(std::string response)
 void call::append_answer(answering of, std::string response, bool is_last)
 {
     is_ended_ = is_ended_ || is_last;
-    if (machine_.answer(std::make_shared<std::string const>(std::move(response)), is_last, actions_, of.line))
+    if (machine_.answer(std::make_shared<std::string const>(std::move(response)), is_last, actions_, of.number))
         answering_.push_back(std::move(of));
 }
 
@@ -410,15 +525,7 @@ void call::perform()
                     loop_.post([resumed = std::move(resumed), error = resume->error]() mutable { resumed(error); });
                 }
             } else if (std::get_if<engine::drop_reader>(&action)) {
-                std::shared_ptr<following> reader;
-                {
-                    std::lock_guard const lock(session_->mutex);
-                    for (auto const& each : session_->followers)
-                        if (each->stream() == stream_.stream)
-                            reader = each;
-                }
-                if (reader)
-                    reader->close(engine::close_reason::stalled, node_.retry_delay());
+                context_.store().dismiss(stream_, {store::dismissal::stalled, context_.retry_delay()});
             } else if (auto const* asked = std::get_if<engine::asked>(&action)) {
                 auto const found = std::ranges::find(questions_, asked->ticket, &question::ticket);
                 if (found == questions_.end()) {
@@ -456,9 +563,7 @@ void call::perform()
                 } else {
                     // Fenced: another node has answered. Gone: the session has ended. Either way there is nobody
                     // left to tell.
-                    node_.metrics().late_answers.Increment();
-                    log(base::log_level::warning, "the answer of a call was refused", refused->error.message());
-                    done();
+                    lose(refused->error);
                 }
             }
         }
@@ -470,19 +575,38 @@ void call::perform()
 
 void call::perform(engine::append_events& action)
 {
-    auto const count = action.events.size();
-    auto const began = loop_.now();
+    auto const now = loop_.now();
     if (direct_)
-        return machine_.appended(direct_->write(action.events, action.finish), began, actions_);
-    node_.store().append(
-        stream_, fence_, std::move(action.events), action.finish, began,
-        [self = shared_from_this(), count, began](result<store::stream_top> top) {
-            auto const now = self->loop_.now();
-            self->node_.metrics().append_seconds.Observe(std::chrono::duration<double>(now - began).count());
+        return machine_.appended(direct_->write(action.events, action.finish), now, actions_);
+    appending_ = {std::move(action.events), action.finish, now};
+    ++batch_number_;
+    append();
+}
+
+void call::append()
+{
+    context_.store().append(
+        stream_, fence_, batch_number_, appending_.events, appending_.finish,
+        [self = shared_from_this()](result<store::stream_top> top) {
+            auto& metrics = self->context_.metrics();
             if (top)
-                self->node_.metrics().events_appended.Increment(static_cast<double>(count));
+                metrics.events_appended.Increment(static_cast<double>(self->appending_.events.size()));
+            if (self->is_done_)
+                return;
+            if (!top && is_outcome_unknown(top.error())) {
+                self->appends_again_ = true;
+                self->again_.after(ask_again_time);
+                return;
+            }
+            auto const now = self->loop_.now();
+            metrics.append_seconds.Observe(std::chrono::duration<double>(now - self->appending_.began).count());
+            self->appending_.events.clear();
+            bool const is_over = !top && is_lost(top.error());
+            auto const why = top ? std::error_code() : top.error();
             self->machine_.appended(std::move(top), now, self->actions_);
             self->perform();
+            if (is_over)
+                self->lose(why);
         });
 }
 
@@ -502,14 +626,15 @@ void call::done()
     deadline_.cancel();
     orphan_.cancel();
     tick_.cancel();
+    again_.cancel();
     watch_.reset();
     auto const unanswered = std::exchange(questions_, {}); // what they hold may hold this call
     for (auto& each : std::exchange(waiting_, {}))
         loop_.post([resumed = std::move(each.done)]() mutable { resumed(make_error_code(errc::finished)); });
     if (handler_) // later: it may be what has just answered
         loop_.post([self = shared_from_this(), handler = std::move(handler_)] {});
-    node_.metrics().call_ended(reason_ ? protocol::to_string(*reason_) : "answered");
-    node_.call_done(*session_, *this, loop_.now());
+    context_.metrics().call_ended(reason_ ? protocol::to_string(*reason_) : "answered");
+    keeper_.call_done(*this);
 }
 
 }

@@ -24,9 +24,10 @@
 
 namespace belay::runtime {
 
+class call;
 class direct_output;
-class node;
 class live_session;
+class node_context;
 
 /// What the service knows about a request before it runs.
 struct call_traits {
@@ -38,6 +39,13 @@ struct call_traits {
     bool has_started = true; ///< false once the call has ended before its handler was started
 };
 
+/// Hears that a call is over. On the call's loop.
+class call_keeper {
+public:
+    virtual ~call_keeper() = default;
+    virtual void call_done(call& gone) = 0;
+};
+
 class call : public std::enable_shared_from_this<call> {
 public:
     using emitted = std::move_only_function<void(std::error_code)>;
@@ -47,22 +55,25 @@ public:
 
     /// With `answer` the call has no stream: emits go nowhere and the answer goes there (`--answer json`).
     call(
-        node& node, std::shared_ptr<live_session> session, base::loop& loop, store::stream_id stream,
-        store::fence fence, std::string id, call_traits traits, held_answer answer);
+        node_context& context, call_keeper& keeper, std::shared_ptr<live_session> session, base::loop& loop,
+        store::stream_id stream, store::fence fence, std::string id, call_traits traits, held_answer answer);
     /// Without a store: its messages and its answer go to that connection.
     call(
-        node& node, std::shared_ptr<live_session> session, base::loop& loop, std::shared_ptr<direct_output> output,
-        std::string id, call_traits traits);
+        node_context& context, call_keeper& keeper, std::shared_ptr<live_session> session, base::loop& loop,
+        std::shared_ptr<direct_output> output, std::string id, call_traits traits);
     /// A member of a batch: which of its requests, by number.
-    call(std::shared_ptr<call> batch, std::uint32_t line, std::string id, call_traits traits);
+    call(std::shared_ptr<call> batch, std::uint32_t number, std::string id, call_traits traits);
     ~call();
 
     /// Registers timers and watches. Once, before the handler starts.
     void begin();
+    /// Takes what was sent to the call: it may have come before anybody watched. After begin(), once a batch has its
+    /// members.
+    void read_mail();
     /// Makes this the call of a batch, with that many requests to answer. Each has its own time limit.
     void expect_answers(std::size_t count);
     /// Answers one request of the batch that has no call of its own.
-    void answer_member(std::uint32_t line, std::string id, std::string response);
+    void answer_member(std::uint32_t number, std::string id, std::string response);
 
     /// The node's, with what the call is on every line. From any thread.
     [[nodiscard]] base::logger logger() const;
@@ -92,8 +103,6 @@ public:
     void withdraw(std::uint64_t question);
     /// Whether questions can be asked and answered. From any thread.
     [[nodiscard]] bool can_ask() const noexcept { return has_stream_ && !(batch_ ? batch_->direct_ : direct_); }
-    /// A client's answer, as JSON text. A second one, or one to an unknown question, is ignored.
-    void take_answer(std::uint64_t question, std::string response);
     /// From its direct output.
     void reader_moved();
     /// Closes the connection that follows the call, not the call; the client comes back after `retry`.
@@ -120,7 +129,7 @@ public:
 private:
     /// What is needed to end a request in another way than its answer said.
     struct answering {
-        std::uint32_t line;
+        std::uint32_t number; // which request of the stream
         std::string id;
         call_traits traits;
         bool is_shortened = false;
@@ -143,20 +152,31 @@ private:
     /// The question is answered or withdrawn: it is not asked again of whoever reads the stream later.
     void close_question(std::vector<question>::iterator at);
     void tell_withdrawn(std::uint64_t question);
+    /// A client's answer, as JSON text. A second one, or one to an unknown question, is ignored.
+    void take_answer(std::uint64_t question, std::string response);
     [[nodiscard]] std::string ended_answer(answering const& of, protocol::end_reason reason) const;
     void perform();
     void perform(engine::append_events& action);
     void arm();
     void done();
-    void reader_hint();
+    void hint(store::event_store::interest what);
+    void read_reader();
+    void open_letter(store::letter letter);
+    void append();
+    void blank(std::uint64_t sequence);
+    /// The store could not say: what was asked is asked again.
+    void ask_again();
+    /// The call belongs to someone else, or to nobody any more: whatever it says, nobody hears it.
+    void lose(std::error_code why);
     void log(base::log_level level, std::string_view message, std::string_view reason) const;
 
-    node& node_;
+    node_context& context_;
+    call_keeper& keeper_;
     std::shared_ptr<live_session> session_;
     base::loop& loop_;
     store::stream_key stream_;
     store::fence fence_;
-    std::uint32_t line_ = 0; // of its batch
+    std::uint32_t number_ = 0; // in its batch
     std::string id_;
     call_traits traits_;
     held_answer held_;
@@ -197,10 +217,27 @@ private:
     std::size_t turn_events_ = 0;
     std::size_t turn_bytes_ = 0;
     std::unique_ptr<store::watch_handle> watch_;
-    std::shared_ptr<std::atomic<bool>> hint_pending_;
+    std::shared_ptr<std::atomic<std::uint8_t>> pending_; // hints that are on their way to the loop
+    // The append under way, kept because it may have to be repeated.
+    struct appending {
+        std::vector<store::event_data> events;
+        bool finish = false;
+        base::time_point began{};
+    };
+    appending appending_;
+    std::uint64_t batch_number_ = 0; // of the appends
+    std::uint64_t last_letter_ = 0;
+    bool is_reading_mail_ = false;
+    bool has_more_mail_ = false;
+    // What the store could not say.
+    bool appends_again_ = false;
+    bool reads_mail_again_ = false;
+    bool reads_reader_again_ = false;
+    std::vector<std::uint64_t> blanks_again_;
     base::timer deadline_;
     base::timer orphan_;
     base::timer tick_;
+    base::timer again_;
 };
 
 }

@@ -1,13 +1,14 @@
 #include "runtime/direct_output.hpp"
 
-#include "runtime/node.hpp"
+#include "runtime/call.hpp"
+#include "runtime/context.hpp"
 
 #include <utility>
 
 namespace belay::runtime {
 
-direct_output::direct_output(node& node, base::loop& loop)
-    : node_(node), keep_alive_(loop.timers(), [this] { keep_alive(); })
+direct_output::direct_output(node_context& context, base::loop& loop)
+    : context_(context), keep_alive_(loop.timers(), [this] { keep_alive(); })
 {
     reader_.attached = true;
 }
@@ -19,7 +20,7 @@ void direct_output::attach(std::shared_ptr<event_sink> sink, std::weak_ptr<call>
     sink_ = std::move(sink);
     call_ = std::move(of);
     self_ = shared_from_this();
-    node_.direct_opened();
+    context_.departures().connection_came();
 }
 
 void direct_output::start()
@@ -66,7 +67,7 @@ void direct_output::drained()
         sink_->end([] {});
         return leave(engine::close_reason::finished);
     }
-    keep_alive_.after(node_.settings().follower.keepalive);
+    keep_alive_.after(context_.settings().follower.keepalive);
     if (auto const of = call_.lock())
         of->reader_moved();
 }
@@ -91,8 +92,8 @@ void direct_output::leave(engine::close_reason reason)
     auto const self = std::exchange(self_, nullptr);
     keep_alive_.cancel();
     sink_.reset();
-    node_.metrics().connection_closed(engine::to_string(reason));
-    node_.direct_closed();
+    context_.metrics().connection_closed(engine::to_string(reason));
+    context_.departures().connection_left();
 }
 
 }

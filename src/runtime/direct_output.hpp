@@ -12,10 +12,11 @@
 namespace belay::runtime {
 
 class call;
+class node_context;
 
 class direct_output final : public sink_writer, public std::enable_shared_from_this<direct_output> {
 public:
-    direct_output(node& node, base::loop& loop);
+    direct_output(node_context& context, base::loop& loop);
     ~direct_output() override;
 
     /// Before the call's handler runs. `sink` is closed through end() or abort(), once.
@@ -37,7 +38,7 @@ private:
     void keep_alive();
     void leave(engine::close_reason reason);
 
-    node& node_;
+    node_context& context_;
     std::shared_ptr<event_sink> sink_; // null: over
     std::weak_ptr<call> call_;
     std::shared_ptr<direct_output> self_; // while the connection is open

@@ -1,13 +1,20 @@
 #include "runtime/following.hpp"
 
 #include "protocol/endings.hpp"
-#include "runtime/node.hpp"
+#include "runtime/context.hpp"
+#include "runtime/hints.hpp"
+#include "runtime/live_session.hpp"
 
 #include <utility>
 
 namespace belay::runtime {
 
 namespace {
+
+using interest = store::event_store::interest;
+
+// So long a newcomer waits for its predecessor to say how far it came. One whose node is gone never says it.
+constexpr base::duration predecessor_limit = std::chrono::seconds(1);
 
 template<class... Fs>
 struct overloaded : Fs... {
@@ -24,18 +31,30 @@ engine::follower_settings settings_for(settings const& settings, bool can_return
     return chosen;
 }
 
+engine::close_reason reason_for(store::dismissal why) noexcept
+{
+    switch (why) {
+    case store::dismissal::taken_over: return engine::close_reason::taken_over;
+    case store::dismissal::over_budget: return engine::close_reason::over_budget;
+    case store::dismissal::asked: return engine::close_reason::asked;
+    case store::dismissal::stalled: return engine::close_reason::stalled;
+    }
+    return engine::close_reason::taken_over;
+}
+
 }
 
 following::following(
-    node& node, std::shared_ptr<live_session> session, base::loop& loop, engine::connection_id id,
-    store::stream_key stream, start_position from, priming_style priming, bool can_return, bool waits)
-    : node_(node), session_(std::move(session)), loop_(loop), id_(id), stream_(std::move(stream)), from_(from),
-      priming_(priming), can_return_(can_return), is_allowed_(!waits),
-      settings_(settings_for(node.settings(), can_return)), wake_pending_(std::make_shared<std::atomic<bool>>(false)),
-      tick_(loop.timers(), [this] {
+    node_context& context, std::shared_ptr<live_session> session, base::loop& loop, store::reader_id reader,
+    store::stream_key stream, priming_style priming, bool can_return)
+    : context_(context), session_(std::move(session)), loop_(loop), reader_(std::move(reader)),
+      stream_(std::move(stream)), priming_(priming), settings_(settings_for(context.settings(), can_return)),
+      pending_(std::make_shared<std::atomic<std::uint8_t>>(std::uint8_t(0))), tick_(loop.timers(), [this] {
           if (machine_) {
               machine_->tick(loop_.now(), actions_);
               perform();
+          } else if (is_begun_ && !has_left_) {
+              try_again(true);
           }
       })
 {
@@ -43,100 +62,160 @@ following::following(
 
 following::~following() = default;
 
-void following::announce()
+void following::follow_new(std::uint64_t epoch)
 {
-    is_announced_ = true;
-    store::reader_mark mark;
-    mark.attached = true;
-    node_.store().note_reader(stream_, mark);
+    ids_.emplace(stream_.stream, epoch);
+}
+
+void following::watch()
+{
+    watch_ = context_.store().watch(
+        stream_, interest::growth | interest::dismissal,
+        hints_to(loop_, pending_, weak_from_this(), [](following& self, interest what) { self.wake_hint(what); }));
+}
+
+void following::attach(store::attach_request request, store::completion<void> done)
+{
+    // Watch first, then read: what comes in between is a wake-up, not a loss.
+    watch();
+    request_ = std::move(request);
+    request_->limit = settings_.page;
+    context_.store().attach(
+        stream_, *request_,
+        [self = shared_from_this(), done = std::move(done)](result<store::attached_stream> attached) mutable {
+            if (!attached) {
+                self->watch_.reset();
+                // Attached or not, it does not stay.
+                if (attached.error() == errc::unavailable)
+                    self->context_.store().detach(self->stream_, self->reader_, std::nullopt);
+                return done(std::unexpected(attached.error()));
+            }
+            self->attached_ = std::move(*attached);
+            self->is_standalone_ = self->attached_->kind == store::stream_kind::standalone;
+            done({});
+        });
 }
 
 void following::start(std::shared_ptr<event_sink> sink)
 {
     sink_ = std::move(sink);
-    {
-        std::lock_guard const lock(session_->mutex);
-        sink_view_ = sink_.get();
-    }
-    if (is_allowed_)
-        begin();
+    session_->show_sink(*this);
+    if (std::exchange(is_begun_, true) || has_left_)
+        return;
+    if (attached_ && attached_->waits)
+        return wait_for_predecessor();
+    begin();
 }
 
-void following::allow()
+void following::wait_for_predecessor()
 {
-    loop_.post([self = shared_from_this()] {
-        self->is_allowed_ = true;
-        if (self->sink_ && !self->has_left_)
-            self->begin();
+    predecessor_watch_ = context_.store().watch(
+        stream_, interest::reader,
+        hints_to(
+            loop_, std::make_shared<std::atomic<std::uint8_t>>(std::uint8_t(0)), weak_from_this(),
+            [](following& self, interest) { self.try_again(false); }));
+    tick_.after(predecessor_limit);
+    try_again(false); // it may have left before it was watched
+}
+
+void following::try_again(bool insists)
+{
+    if (machine_ || has_left_ || !request_)
+        return;
+    request_->insists = request_->insists || insists;
+    if (std::exchange(is_attaching_, true)) {
+        was_woken_ = true;
+        return;
+    }
+    context_.store().attach(stream_, *request_, [self = shared_from_this()](result<store::attached_stream> attached) {
+        self->is_attaching_ = false;
+        if (self->has_left_)
+            return;
+        if (attached && !attached->waits) {
+            self->attached_ = std::move(*attached);
+            self->predecessor_watch_.reset();
+            self->tick_.cancel();
+            return self->begin();
+        }
+        if (attached || attached.error() == errc::unavailable) {
+            if (!self->tick_.is_armed())
+                self->tick_.after(predecessor_limit);
+            // Somebody left, or time was up, while the store was asked.
+            if (std::exchange(self->was_woken_, false))
+                self->try_again(false);
+            return;
+        }
+        // A newer one has come, or there is nothing to follow any more.
+        self->sink_->end([] {});
+        self->leave(
+            attached.error() == errc::not_found ? engine::close_reason::session_ended
+                                                : engine::close_reason::taken_over);
     });
 }
 
 void following::begin()
 {
-    if (std::exchange(is_begun_, true))
-        return;
-    // Watch first, then read: what comes in between is a wake-up, not a loss.
-    watch_ = node_.store().watch(
-        stream_, store::event_store::interest::growth,
-        [weak = weak_from_this(), pending = wake_pending_, &loop = loop_] {
-            if (pending->exchange(true))
-                return;
-            loop.post([weak, pending] {
-                pending->store(false);
-                if (auto const self = weak.lock())
-                    self->wake_hint();
-            });
-        });
-    if (from_.sequence && *from_.sequence > 0 && node_.settings().redeliver_requests)
-        return collect_questions();
-    if (from_.sequence)
-        return open(*from_.sequence);
-    node_.store().read_after(stream_, ~std::uint64_t(0), {0, 0}, [self = shared_from_this()](result<store::page> page) {
-        if (self->has_left_)
-            return;
-        if (!page) {
-            self->sink_->end([] {});
-            return self->leave(engine::close_reason::session_ended);
-        }
-        bool const has_backlog = self->node_.settings().backlog == backlog_policy::undelivered;
-        self->open(has_backlog ? page->state.reader.delivered : page->state.top.sequence);
-    });
+    if (!attached_) {
+        watch();
+        return open(0, std::nullopt);
+    }
+    ids_.emplace(stream_.stream, attached_->first.state.top.epoch);
+    unanswered_ = std::exchange(attached_->questions, {});
+    open(attached_->start, std::exchange(attached_->first, {}));
 }
 
-void following::collect_questions()
-{
-    node_.store().read_after(
-        stream_, 0, {~std::size_t(0), ~std::size_t(0)}, [self = shared_from_this()](result<store::page> page) {
-            if (self->has_left_)
-                return;
-            auto const position = *self->from_.sequence;
-            if (page)
-                for (auto const& event : page->events)
-                    if (event.kind == store::event_kind::question && event.sequence <= position)
-                        self->unanswered_.push_back(event.payload);
-            self->open(position);
-        });
-}
-
-void following::open(std::uint64_t position)
+void following::open(std::uint64_t position, std::optional<store::page> first)
 {
     auto const priming
         = priming_ == priming_style::none ? engine::follower::priming::no : engine::follower::priming::yes;
-    machine_.emplace(position, priming, from_.restarted, settings_, loop_.now());
-    if (from_.replay_end)
-        machine_->announce_catching_up(*from_.replay_end);
-    machine_->open(actions_);
+    machine_.emplace(position, priming, attached_ && attached_->is_other_epoch, settings_, loop_.now());
+    if (first && request_->from)
+        machine_->announce_catching_up(first->state.top.sequence);
+    if (!first)
+        machine_->open(actions_);
+    else if (first->dismissed)
+        machine_->dismissed(reason_for(first->dismissed->why), first->dismissed->retry, actions_);
+    else
+        machine_->open(*first, loop_.now(), actions_);
     if (early_close_)
         machine_->close(early_close_->first, early_close_->second, actions_);
+    else if (first && first->state.session_closed && is_standalone_)
+        machine_->close(engine::close_reason::session_ended, std::nullopt, actions_);
+    if (std::exchange(was_woken_, false))
+        machine_->woken(actions_);
     perform();
 }
 
-void following::wake_hint()
+void following::wake_hint(interest what)
 {
-    if (!machine_ || has_left_)
+    if (has_left_)
         return;
+    if (!machine_) {
+        was_woken_ = true;
+        return;
+    }
+    if (what == interest::dismissal)
+        return ask_whether_dismissed();
     machine_->woken(actions_);
     perform();
+}
+
+void following::ask_whether_dismissed()
+{
+    // By a question of its own: a connection that its peer does not read from does not read the log either.
+    context_.store().read_after(
+        stream_, machine_->position(), {0, 0}, reader_, [self = shared_from_this()](result<store::page> page) {
+            if (!self->has_left_ && page && page->dismissed)
+                self->leave_for(*page->dismissed);
+        });
+}
+
+void following::leave_for(store::dismissed_reader const& how)
+{
+    auto retry = how.retry;
+    if (!retry && how.why != store::dismissal::taken_over)
+        retry = context_.retry_delay();
+    close_here(reason_for(how.why), retry);
 }
 
 void following::drained()
@@ -167,23 +246,42 @@ void following::close_here(engine::close_reason reason, std::optional<std::chron
 {
     if (has_left_)
         return;
-    if (reason == engine::close_reason::asked && !can_return_)
-        return;
     if (machine_) {
         machine_->close(reason, retry, actions_);
         return perform();
     }
-    if (sink_ && !is_begun_) { // still waiting for its predecessor
+    if (sink_ && is_begun_) { // still waiting for its predecessor
         sink_->end([] {});
         return leave(reason);
     }
     early_close_.emplace(reason, retry);
 }
 
-void following::abandon()
+void following::read(std::uint64_t after)
 {
-    // Never opened, so there is no mark to leave behind.
-    leave(engine::close_reason::refused);
+    context_.store().read_after(
+        stream_, after, settings_.page, reader_, [self = shared_from_this()](result<store::page> page) {
+            if (self->has_left_)
+                return;
+            if (!page) {
+                self->machine_->read_failed(
+                    page.error() == errc::not_found         ? errc::not_found
+                        : page.error() == errc::stream_gone ? errc::stream_gone
+                                                            : errc::unavailable,
+                    self->loop_.now(), self->actions_);
+            } else if (page->dismissed) {
+                // What it would still be told, its successor is told.
+                auto retry = page->dismissed->retry;
+                if (!retry && page->dismissed->why != store::dismissal::taken_over)
+                    retry = self->context_.retry_delay();
+                self->machine_->dismissed(reason_for(page->dismissed->why), retry, self->actions_);
+            } else {
+                self->machine_->page_read(*page, self->loop_.now(), self->actions_);
+                if (page->state.session_closed && self->is_standalone_)
+                    self->machine_->close(engine::close_reason::session_ended, std::nullopt, self->actions_);
+            }
+            self->perform();
+        });
 }
 
 void following::perform()
@@ -193,10 +291,6 @@ void following::perform()
     is_performing_ = true;
     auto const self = shared_from_this();
     std::optional<engine::close_reason> left;
-    auto const hide_sink = [&] { // from here on it is not for other loops to ask
-        std::lock_guard const lock(session_->mutex);
-        forget_sink();
-    };
     auto const id_of = [&](std::uint64_t sequence) -> std::string_view {
         id_text_.clear();
         ids_->append(id_text_, sequence);
@@ -217,13 +311,13 @@ void following::perform()
                     },
                     [&](engine::send_priming const& send) {
                         id_text_.clear();
-                        ids_->append(id_text_, send.sequence, node_.next_nonce());
-                        sink_->write_priming(id_text_, node_.retry_delay(), priming_);
+                        ids_->append(id_text_, send.sequence, context_.next_nonce());
+                        sink_->write_priming(id_text_, context_.retry_delay(), priming_);
                         for (auto const& question : std::exchange(unanswered_, {}))
                             sink_->write_event(id_of(send.sequence), *question);
                     },
                     [&](engine::send_gap const& gap) {
-                        node_.metrics().gaps_told.Increment();
+                        context_.metrics().gaps_told.Increment();
                         sink_->write_event(id_of(gap.to), protocol::gap_notice(gap.from, gap.to, gap.restarted));
                     },
                     [&](engine::send_comment const& comment) { sink_->write_comment(comment.text); },
@@ -232,25 +326,18 @@ void following::perform()
                         if (sink_->flush())
                             machine_->drained(sink_->written(), actions_);
                     },
-                    [&](engine::read_log const& read) {
-                        node_.store().read_after(stream_, read.after, settings_.page, [self](result<store::page> page) {
-                            if (self->has_left_)
-                                return;
-                            if (page)
-                                self->machine_->page_read(*page, self->loop_.now(), self->actions_);
-                            else
-                                self->machine_->read_failed(
-                                    page.error() == errc::not_found ? errc::not_found : errc::unavailable,
-                                    self->actions_);
-                            self->perform();
-                        });
+                    [&](engine::read_log const& log) { read(log.after); },
+                    [&](engine::note_mark const& note) {
+                        if (note.mark.attached)
+                            context_.store().note_reader(stream_, reader_, note.mark);
+                        else if (!std::exchange(is_detached_, true))
+                            context_.store().detach(stream_, reader_, note.mark);
                     },
-                    [&](engine::note_mark const& note) { node_.store().note_reader(stream_, note.mark); },
                     [&](engine::ask_arrived) {
                         machine_->arrived(sink_->written(), sink_->unacknowledged(), actions_);
                     },
                     [&](engine::end_output const& end) {
-                        hide_sink();
+                        session_->hide_sink(*this);
                         left = end.reason;
                         if (end.reason == engine::close_reason::finished)
                             return end_finished();
@@ -260,7 +347,7 @@ void following::perform()
                         machine_->detach(written, unacknowledged, actions_);
                     },
                     [&](engine::abort_output const& abort) {
-                        hide_sink();
+                        session_->hide_sink(*this);
                         auto const written = sink_->written();
                         auto const unacknowledged = sink_->unacknowledged();
                         sink_->abort();
@@ -283,13 +370,11 @@ void following::perform()
 void following::end_finished()
 {
     // The answer is the caller's when its machine has it, which is known later.
-    auto receipt = sink_->end([&node = node_, stream = stream_, position = machine_->position()] {
-        node.store().note_delivered(stream, position);
+    auto receipt = sink_->end([&context = context_, stream = stream_, position = machine_->position()] {
+        context.store().note_delivered(stream, position);
     });
-    if (!receipt)
-        return;
-    std::lock_guard const lock(session_->mutex);
-    session_->expect(loop_, receipt);
+    if (receipt)
+        session_->expect(loop_, receipt);
 }
 
 void following::arm()
@@ -312,10 +397,12 @@ void following::leave(engine::close_reason reason)
     auto const self = shared_from_this();
     tick_.cancel();
     watch_.reset();
-    if (is_announced_ && (!machine_ || !machine_->has_read()))
-        node_.store().note_reader(stream_, {}); // counted on, and never came
-    node_.metrics().connection_closed(engine::to_string(reason));
-    node_.detached(*session_, *this, loop_.now());
+    predecessor_watch_.reset();
+    if (!std::exchange(is_detached_, true))
+        context_.store().detach(stream_, reader_, std::nullopt); // it knows nothing of the stream that could be noted
+    context_.metrics().connection_closed(engine::to_string(reason));
+    if (session_->remove(*this))
+        context_.departures().connection_left();
     sink_.reset();
 }
 

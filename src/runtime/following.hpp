@@ -1,13 +1,12 @@
 // One connection that follows one stream: performs the follower machine's actions on the store and on a
-// sink that the transport provides. Belongs to the connection's loop.
+// sink that the transport provides. Belongs to the connection's loop. Who may follow a stream is the store's to say: a
+// following learns from what it reads that it has to go, on whichever node its successor is.
 #pragma once
 
 #include "base/loop.hpp"
 #include "base/receipt.hpp"
 #include "engine/cursor.hpp"
 #include "engine/follower.hpp"
-#include "engine/session.hpp"
-#include "protocol/revision.hpp"
 #include "store/ports.hpp"
 
 #include <atomic>
@@ -18,8 +17,8 @@
 
 namespace belay::runtime {
 
-class node;
 class live_session;
+class node_context;
 
 enum class priming_style { empty, typed, none };
 
@@ -56,68 +55,69 @@ public:
     [[nodiscard]] virtual bool peer_gone() const = 0;
 };
 
-/// Where a connection begins to follow.
-struct start_position {
-    std::optional<std::uint64_t> sequence; ///< absent: at the delivered mark, or the end (`standalone_backlog`)
-    bool restarted = false;
-    std::optional<std::uint64_t> replay_end = {}; ///< of a reader that comes back: the last event it can have missed
-};
-
 class following final : public sink_writer, public std::enable_shared_from_this<following> {
 public:
     following(
-        node& node, std::shared_ptr<live_session> session, base::loop& loop, engine::connection_id id,
-        store::stream_key stream, start_position from, priming_style priming, bool can_return, bool waits);
+        node_context& context, std::shared_ptr<live_session> session, base::loop& loop, store::reader_id reader,
+        store::stream_key stream, priming_style priming, bool can_return);
     ~following() override;
 
-    /// The life of the stream that is followed, for the events' ids. Before start().
-    void set_epoch(std::uint64_t epoch) { ids_.emplace(stream_.stream, epoch); }
-    /// The stream is new: its call counts on this reader before it starts.
-    void announce();
+    /// The stream is new and this its reader, from its beginning.
+    void follow_new(std::uint64_t epoch);
+    /// Becomes the reader of a stream that is there.
+    void attach(store::attach_request request, store::completion<void> done);
+    /// Before start().
+    void set_priming(priming_style style) noexcept { priming_ = style; }
     /// Begins, or begins when its predecessor has gone. `sink` is closed through end() or abort(), once.
     void start(std::shared_ptr<event_sink> sink);
-    /// The predecessor has gone. From any thread.
-    void allow();
+
     void drained() override;
     void peer_gone() override;
     /// End the connection, not the stream. From any thread.
     void close(engine::close_reason reason, std::optional<std::chrono::milliseconds> retry);
-    /// Never started, and never will be.
-    void abandon();
 
-    [[nodiscard]] engine::connection_id id() const noexcept { return id_; }
+    [[nodiscard]] store::reader_id const& reader() const noexcept { return reader_; }
     [[nodiscard]] store::stream_id stream() const noexcept { return stream_.stream; }
-    /// Under the session's lock.
+    /// What the store said when it attached.
+    [[nodiscard]] store::attached_stream const& attached() const noexcept { return *attached_; }
+    // Under the session's lock: what another loop may ask.
     [[nodiscard]] bool is_peer_gone() const { return sink_view_ && sink_view_->peer_gone(); }
-    /// Under the session's lock: no other loop asks the sink from here on.
+    void offer_sink() noexcept { sink_view_ = sink_.get(); }
     void forget_sink() noexcept { sink_view_ = nullptr; }
 
 private:
+    void watch();
+    void wake_hint(store::event_store::interest what);
     void begin();
-    void collect_questions();
-    void open(std::uint64_t position);
+    void wait_for_predecessor();
+    void try_again(bool insists);
+    void open(std::uint64_t position, std::optional<store::page> first);
+    void read(std::uint64_t after);
+    void ask_whether_dismissed();
+    void leave_for(store::dismissed_reader const& how);
     void perform();
-    void wake_hint();
     void arm();
     void leave(engine::close_reason reason);
     void end_finished();
     void close_here(engine::close_reason reason, std::optional<std::chrono::milliseconds> retry);
 
-    node& node_;
+    node_context& context_;
     std::shared_ptr<live_session> session_;
     base::loop& loop_;
-    engine::connection_id id_;
+    store::reader_id reader_;
     store::stream_key stream_;
     std::optional<engine::event_ids> ids_;
-    start_position from_;
     priming_style priming_;
-    bool can_return_; // its client comes back if the connection is closed before the stream has ended
-    bool is_allowed_;
+    std::optional<store::attach_request> request_; // of one that comes back
+    std::optional<store::attached_stream> attached_;
+    bool is_standalone_ = false;
     bool is_begun_ = false;
-    bool is_announced_ = false;
+    bool is_detached_ = false;
     bool has_left_ = false;
+    bool was_woken_ = false; // before there was a machine
+    bool is_attaching_ = false;
     std::shared_ptr<event_sink> sink_;
-    event_sink* sink_view_ = nullptr; // under the session's lock; what another loop may ask
+    event_sink* sink_view_ = nullptr; // under the session's lock
     std::optional<std::pair<engine::close_reason, std::optional<std::chrono::milliseconds>>> early_close_;
     engine::follower_settings settings_;
     std::optional<engine::follower> machine_;
@@ -125,7 +125,8 @@ private:
     engine::follower_actions performing_;
     bool is_performing_ = false;
     std::unique_ptr<store::watch_handle> watch_;
-    std::shared_ptr<std::atomic<bool>> wake_pending_;
+    std::unique_ptr<store::watch_handle> predecessor_watch_;
+    std::shared_ptr<std::atomic<std::uint8_t>> pending_; // interests that are on their way to the loop
     base::timer tick_;
     base::time_point tick_at_{};
     std::string id_text_;

@@ -1,19 +1,18 @@
-// A session as this node serves it: the cached record, the machine that decides about its connections, and
-// the calls that run here. Reached from every loop, under its own lock. Called while it is held: the machine,
-// `peer_gone`, and the store's `touch` (a hint whose order must be that of the decisions; it takes the store's
-// own lock, under which nothing is called).
+// A session as this node serves it: the newest record that it has seen, and the connections and calls that are here.
+// What belongs to the session wherever it is served is in the store. Reached from every loop, under a lock of its own
+// that is held for one function; called while it is held: `peer_gone` of a connection.
 #pragma once
 
 #include "base/ids.hpp"
 #include "base/loop.hpp"
 #include "base/receipt.hpp"
-#include "engine/session.hpp"
+#include "protocol/revision.hpp"
 #include "store/ports.hpp"
 
-#include <functional>
-#include <map>
+#include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,46 +29,89 @@ class following;
 
 class live_session {
 public:
-    explicit live_session(store::session_key key) : key(std::move(key)), name(base::log_name(this->key.id)) {}
+    explicit live_session(store::record_ptr record);
+    ~live_session();
 
     store::session_key const key;
     std::string const name; ///< what logs and operators see instead of the id
 
-    std::mutex mutex;
-    // All below: under the mutex.
-    engine::session machine;
-    std::shared_ptr<store::session_record const> record;
-    bool is_kept = true; ///< in the store; false: stands in for a session where there is none
-    base::time_point known_since{};
-    base::time_point loaded_at{};
-    base::time_point written_activity{};
-    bool written_held = false;
-    bool is_of_page = false;    ///< a web page uses it
-    std::vector<std::shared_ptr<following>> followers;
-    std::vector<std::shared_ptr<call>> calls;
-    /// Mail for calls whose streams are being opened: the store may know of them before the node does.
-    std::map<store::stream_id, std::vector<store::owner_message>> early_mail;
+    [[nodiscard]] store::record_ptr current_record();
+    /// What the record's version says.
+    [[nodiscard]] protocol::revision current_revision();
+    /// The newer one stays.
+    void see(store::record_ptr record);
+
+    // Requests under way, and calls that the store does not know of: it has to be told that they hold the session.
+    void add_use() noexcept { uses_.fetch_add(1, std::memory_order_relaxed); }
+    void remove_use() noexcept { uses_.fetch_sub(1, std::memory_order_relaxed); }
+    [[nodiscard]] bool is_in_use() const noexcept { return uses_.load(std::memory_order_relaxed) > 0; }
+
+    // Connections that are here.
+    void add(std::shared_ptr<following> fresh);
+    /// False if it was not there.
+    bool remove(following& gone);
+    [[nodiscard]] std::vector<std::shared_ptr<following>> followers();
+    /// The reader of the stream, if it is here and its peer has gone.
+    [[nodiscard]] std::optional<store::reader_id> broken_reader(store::stream_id stream);
+    /// From here on no other loop asks what the connection writes to.
+    void hide_sink(following& of);
+    void show_sink(following& of);
+
+    // Calls that run here.
+    void add(std::shared_ptr<call> fresh);
+    [[nodiscard]] bool remove(call& gone);
+    [[nodiscard]] std::vector<std::shared_ptr<call>> calls();
+    /// Whether a call with that stream runs here.
+    [[nodiscard]] bool runs(store::stream_id stream);
+
     /// Answers that were given to connections and are not known to have arrived.
     struct awaited_receipt {
         base::loop* loop;
         std::weak_ptr<base::receipt> receipt;
     };
-    std::vector<awaited_receipt> receipts;
-    std::move_only_function<void()> on_quiet; ///< ending: called when the last connection and call have gone
+    void expect(base::loop& loop, std::shared_ptr<base::receipt> const& receipt);
+    [[nodiscard]] std::vector<awaited_receipt> receipts();
 
-    void expect(base::loop& loop, std::shared_ptr<base::receipt> const& receipt)
+    /// Hears of changes of its record, once there is a reason to. `reload` is called on any thread and only posts.
+    void watch_record(store::session_store& store, std::function<void()> reload);
+    /// What is here and the session hold each other while they live; this lets go.
+    void let_go();
+
+private:
+    std::atomic<std::size_t> uses_{0};
+    std::mutex mutex_;
+    // All below: under the mutex.
+    store::record_ptr record_;
+    protocol::revision revision_;
+    std::vector<std::shared_ptr<following>> followers_;
+    std::vector<std::shared_ptr<call>> calls_;
+    std::vector<awaited_receipt> receipts_;
+    std::unique_ptr<store::watch_handle> watch_;
+    bool is_watched_ = false;
+};
+
+/// A session in use by a request.
+class session_use {
+public:
+    session_use() = default;
+    session_use(std::shared_ptr<live_session> session, store::record_ptr record);
+    session_use(session_use&&) noexcept = default;
+    session_use& operator=(session_use&&) = delete;
+    ~session_use()
     {
-        // Most are answered by the time that there are this many.
-        constexpr std::size_t many = 32;
-        if (receipts.size() >= many)
-            std::erase_if(receipts, [](awaited_receipt const& each) { return each.receipt.expired(); });
-        receipts.push_back({&loop, receipt});
+        if (session_)
+            session_->remove_use();
     }
-    [[nodiscard]] std::shared_ptr<store::session_record const> current_record()
-    {
-        std::lock_guard const lock(mutex);
-        return record;
-    }
+
+    [[nodiscard]] std::shared_ptr<live_session> const& session() const noexcept { return session_; }
+    /// As it was when the request came.
+    [[nodiscard]] store::record_ptr const& record() const noexcept { return record_; }
+    [[nodiscard]] protocol::revision revision() const noexcept { return revision_; }
+
+private:
+    std::shared_ptr<live_session> session_;
+    store::record_ptr record_;
+    protocol::revision revision_ = protocol::newest_revision;
 };
 
 }

@@ -3,6 +3,7 @@
 
 #include "base/loop.hpp"
 #include "protocol/message.hpp"
+#include "store/ports.hpp"
 
 #include <functional>
 #include <memory>
@@ -13,9 +14,9 @@ class node;
 class live_session;
 
 /// Unknown notifications, and cancels of unknown or finished calls, are ignored as JSON-RPC asks. `done` is called on
-/// the loop once what it asks for is on its way.
+/// the loop once what it asks for is kept, or is sure not to be: `errc::unavailable`.
 void handle_notification(
     node& node, std::shared_ptr<live_session> const& session, protocol::message const& notification, base::loop& loop,
-    std::move_only_function<void()> done);
+    store::completion<void> done);
 
 }

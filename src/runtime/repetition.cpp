@@ -2,6 +2,7 @@
 
 #include "protocol/endings.hpp"
 #include "protocol/message.hpp"
+#include "runtime/hints.hpp"
 #include "runtime/node.hpp"
 
 #include <utility>
@@ -16,7 +17,8 @@ constexpr store::read_limit repeat_page{64, 64 * 1024};
 class repetition : public std::enable_shared_from_this<repetition> {
 public:
     repetition(node& node, call& on, store::stream_id first, std::string token)
-        : node_(node), on_(on), source_{on.stream().session, first}, token_(std::move(token))
+        : node_(node), on_(on), source_{on.stream().session, first}, token_(std::move(token)),
+          again_(on.loop().timers(), [this] { read(); })
     {
     }
 
@@ -24,12 +26,10 @@ public:
     {
         // Watch first, then read: what comes in between is a wake-up, not a loss.
         watch_ = node_.store().watch(
-            source_, store::event_store::interest::growth, [weak = weak_from_this(), &loop = on_.loop()] {
-                loop.post([weak] {
-                    if (auto const self = weak.lock())
-                        self->read();
-                });
-            });
+            source_, store::event_store::interest::growth,
+            hints_to(
+                on_.loop(), std::make_shared<std::atomic<std::uint8_t>>(std::uint8_t(0)), weak_from_this(),
+                [](repetition& self, store::event_store::interest) { self.read(); }));
         read();
     }
 
@@ -38,7 +38,7 @@ public:
     {
         watch_.reset();
         if (on_.end_reason() == protocol::end_reason::cancelled)
-            node_.cancel_stream(source_);
+            node_.calls().cancel_stream(source_);
     }
 
 private:
@@ -49,17 +49,25 @@ private:
             return;
         }
         reads_again_ = false;
-        node_.store().read_after(source_, position_, repeat_page, [weak = weak_from_this()](result<store::page> page) {
-            auto const self = weak.lock();
-            if (!self || self->on_.is_ended())
-                return;
-            if (!page) // gone: with its session, or to make room once it was delivered
-                return self->on_.answer(protocol::error_response(
-                    self->on_.id(), {protocol::code::invalid_params, std::string(protocol::spent_key_text()), {}}));
-            self->page_ = std::move(*page);
-            self->next_ = 0;
-            self->pass_on();
-        });
+        node_.store().read_after(
+            source_, position_, repeat_page, std::nullopt, [weak = weak_from_this()](result<store::page> page) {
+                auto const self = weak.lock();
+                if (!self || self->on_.is_ended())
+                    return;
+                if (!page && page.error() == errc::unavailable)
+                    return self->read_later();
+                if (!page) // gone: with its session, or to make room once it was delivered
+                    return self->answer_spent();
+                self->page_ = std::move(*page);
+                self->next_ = 0;
+                self->pass_on();
+            });
+    }
+
+    void answer_spent()
+    {
+        on_.answer(protocol::error_response(
+            on_.id(), {protocol::code::invalid_params, std::string(protocol::spent_key_text()), {}}));
     }
 
     void pass_on()
@@ -101,8 +109,19 @@ private:
                 return;
         }
         is_busy_ = false;
-        if (reads_again_ || page_.state.top.sequence > position_)
+        bool const is_behind = page_.state.top.sequence > position_;
+        bool const is_left = page_.events.empty() && is_behind; // nothing of what came after is kept
+        if (is_left && page_.state.finished)
+            return answer_spent();
+        if (reads_again_ || (is_behind && !is_left))
             read_soon();
+    }
+
+    /// The store could not say.
+    void read_later()
+    {
+        is_busy_ = false;
+        again_.after(std::chrono::seconds(1));
     }
 
     /// Others have their turn between two pages.
@@ -124,6 +143,7 @@ private:
     std::size_t next_ = 0;
     bool is_busy_ = false;
     bool reads_again_ = false;
+    base::timer again_;
 };
 
 }

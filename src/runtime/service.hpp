@@ -1,5 +1,6 @@
-// The port between a conversation and what it is about: a server implements it. One call per message; the
-// answer's form is decided by the registration, not by the transport.
+// The port between a conversation and what it is about: a server implements it. A message is looked up once, which
+// gives its route; the route is run once, which gives its outcome. The answer's form is decided by the registration,
+// not by the transport.
 #pragma once
 
 #include "protocol/message.hpp"
@@ -10,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 
 namespace belay::runtime {
@@ -43,6 +45,26 @@ struct start_call {
 
 using outcome = std::variant<instant_answer, deferred_answer, start_call>;
 
+/// Runs what a request came to. `answer` takes a response as text; `begin` takes a start_call, and `answer` with it.
+/// One of the two is called, once, at once or later.
+template<class Answer, class Begin>
+void perform(outcome outcome, Answer answer, Begin&& begin)
+{
+    if (auto* const instant = std::get_if<instant_answer>(&outcome))
+        answer(std::move(instant->response));
+    else if (auto* const deferred = std::get_if<deferred_answer>(&outcome))
+        deferred->run(std::move(answer));
+    else
+        begin(std::get<start_call>(std::move(outcome)), std::move(answer));
+}
+
+/// What a request is for. Holds on to what was found, whatever is registered or removed meanwhile.
+struct route {
+    bool is_instant = true; ///< without a key, its outcome is never a start_call
+    bool has_key = false;   ///< to be made once: its outcome is kept, which takes a call
+    std::move_only_function<outcome(incoming const&)> run; ///< once, with the message that it was found for
+};
+
 /// Whether a client gets a session, and one whose calls can be come back to. Without a session it cannot subscribe,
 /// choose a log level or be told of changes.
 enum class session_mode { resumable, kept, none };
@@ -57,9 +79,8 @@ public:
     [[nodiscard]] virtual std::string
     initialize_result(protocol::revision revision, session_mode mode, std::uint32_t offers) const
         = 0;
-    [[nodiscard]] virtual outcome handle(incoming const& request) = 0;
-    /// Whether handle() would answer without a call.
-    [[nodiscard]] virtual bool is_instant(protocol::message const& request) const = 0;
+    /// Runs nothing yet. There is a route for every request, also for one that will be refused.
+    [[nodiscard]] virtual route find(protocol::message const& request) = 0;
 };
 
 }

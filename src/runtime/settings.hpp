@@ -3,7 +3,6 @@
 
 #include "engine/follower.hpp"
 #include "engine/producer.hpp"
-#include "engine/session.hpp"
 #include "store/types.hpp"
 
 #include <chrono>
@@ -24,7 +23,6 @@ struct settings {
 
     base::duration reaper_interval = std::chrono::seconds(60);
     base::duration sweep_interval = std::chrono::minutes(5);
-    base::duration session_max_lifetime = base::duration::zero(); ///< zero: off
     base::duration call_max = std::chrono::hours(1);
     base::duration lease = std::chrono::seconds(15);
     std::chrono::milliseconds retry{3000};
@@ -34,17 +32,15 @@ struct settings {
     std::size_t max_client_capabilities = 64 * 1024;
     std::size_t open_with_origin = 4;
     std::size_t open_without_origin = 64;
-    engine::standalone_policy standalone = engine::standalone_policy::takeover;
+    store::standalone_policy standalone = store::standalone_policy::takeover;
     backlog_policy backlog = backlog_policy::undelivered;
     bool redeliver_requests = false; ///< a resume gets unanswered questions from before its cursor again
     legacy_priming priming_legacy = legacy_priming::typed;
     duplicate_policy duplicate_ids = duplicate_policy::isolate;
 };
 
-/// Activity is written to the store at most this often per session.
+/// So often the store is told of sessions in use that it does not see.
 constexpr base::duration activity_write_interval = std::chrono::seconds(30);
-/// A node may answer from a session record that is this old.
-constexpr base::duration record_cache_age = std::chrono::seconds(1);
 /// How long the end of a session waits for its last events to be written.
 constexpr base::duration end_flush_limit = std::chrono::seconds(1);
 

@@ -50,9 +50,9 @@ namespace belay::detail {
 }
 
 /// A member of the params that must be a string; null if it is not.
-[[nodiscard]] inline json::string const* text_param(runtime::incoming const& request, std::string_view name)
+[[nodiscard]] inline json::string const* text_param(protocol::message const& message, std::string_view name)
 {
-    auto const* value = request.message.params ? request.message.params->if_contains(name) : nullptr;
+    auto const* value = message.params ? message.params->if_contains(name) : nullptr;
     return value ? value->if_string() : nullptr;
 }
 
@@ -112,9 +112,9 @@ template<class F>
 [[nodiscard]] std::vector<std::string> texts_by_revision(F const& append)
 {
     std::vector<std::string> texts;
-    for (int i = 0; i <= static_cast<int>(protocol::newest_revision); ++i) {
+    for (auto const each : protocol::revisions) {
         std::string text;
-        append(text, static_cast<protocol::revision>(i));
+        append(text, each);
         texts.push_back(std::move(text));
     }
     return texts;

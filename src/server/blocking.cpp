@@ -102,7 +102,7 @@ void blocking_state::run() noexcept
 
 void blocking_state::log(log_level level, std::string notice)
 {
-    if (static_cast<int>(level) < session_->current_record()->log_level)
+    if (!wants(*session_->current_record(), level))
         return; // so that it neither takes the place of what is wanted nor counts as dropped
     std::lock_guard const lock(mutex_);
     put({std::move(notice), level});
@@ -116,7 +116,7 @@ void blocking_state::progress(double value, std::optional<double> total, std::st
     if (!(value > progress_))
         return;
     progress_ = value;
-    auto const& text = protocol::has_progress_messages(job_.revision) ? message : std::string();
+    auto const& text = protocol::facts_of(job_.revision).has_progress_messages ? message : std::string();
     put({progress_notice(job_.token, value, total, text), std::nullopt});
 }
 
@@ -182,11 +182,11 @@ void blocking_state::flush()
     }
     if (dropped > 0)
         emit(*on, log_notice(log_level::warning, "blocking", json::value{{"dropped", dropped}}));
-    auto const least = on->session().current_record()->log_level;
+    auto const record = on->session().current_record();
     for (auto& each : messages) {
         if (!each.level)
             on->progress(std::move(each.text));
-        else if (static_cast<int>(*each.level) >= least)
+        else if (wants(*record, *each.level))
             emit(*on, std::move(each.text));
     }
     if (!is_over)

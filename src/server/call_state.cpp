@@ -159,7 +159,7 @@ call_state::call_state(runtime::node& node, std::shared_ptr<runtime::call> on, c
 
 void call_state::notify_session(std::string message) const
 {
-    node_.notify(on_->shared_session(), std::move(message));
+    node_.announcer().notify(on_->shared_session(), std::move(message));
 }
 
 void call_state::throw_if_ended() const
@@ -170,7 +170,7 @@ void call_state::throw_if_ended() const
 
 bool call_state::wants_log(log_level level) const
 {
-    return static_cast<int>(level) >= on_->session().current_record()->log_level;
+    return wants(*on_->session().current_record(), level);
 }
 
 task<void> call_wait::suspended()
@@ -248,9 +248,8 @@ task<void> call_state::give_way()
 void call_state::progress(double value, std::optional<double> total, std::string const& message)
 {
     if (!context_.token.empty())
-        on_->progress(progress_notice(
-            context_.token, value, total,
-            protocol::has_progress_messages(context_.revision) ? message : std::string()));
+        on_->progress(
+            progress_notice(context_.token, value, total, speaks().has_progress_messages ? message : std::string()));
 }
 
 void call_state::interrupt()

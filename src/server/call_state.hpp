@@ -123,6 +123,10 @@ public:
     /// A message on the session's standalone stream.
     void notify_session(std::string message) const;
     [[nodiscard]] protocol::revision revision() const noexcept { return context_.revision; }
+    [[nodiscard]] protocol::revision_facts const& speaks() const noexcept
+    {
+        return protocol::facts_of(context_.revision);
+    }
     [[nodiscard]] json::object const& meta() const noexcept { return context_.meta; }
     [[nodiscard]] std::string const& handler() const noexcept { return context_.handler; }
 

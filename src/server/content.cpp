@@ -133,7 +133,7 @@ json::object contents_part(
         object["blob"] = content::base64(part.data->bytes);
     else
         object["text"] = part.text;
-    if (!part.meta.empty() && revision >= protocol::revision::r2025_06_18)
+    if (!part.meta.empty() && protocol::facts_of(revision).has_meta)
         object["_meta"] = part.meta;
     return object;
 }
@@ -172,17 +172,18 @@ resource_contents json_contents(json::value const& value)
 std::expected<std::vector<json::object>, std::string>
 sampling_blocks(json::value const& content, protocol::revision revision)
 {
-    using enum protocol::revision;
+    using facts = protocol::revision_facts;
     struct kind {
         std::string_view type;
-        protocol::revision since;
+        bool facts::* fact; ///< that clients must have; null: all know it
     };
     static constexpr kind kinds[]
-        = {{"text", r2024_11_05},
-           {"image", r2024_11_05},
-           {"audio", r2025_03_26},
-           {"tool_use", r2025_11_25},
-           {"tool_result", r2025_11_25}};
+        = {{"text", nullptr},
+           {"image", nullptr},
+           {"audio", &facts::has_audio},
+           {"tool_use", &facts::has_sampling_tools},
+           {"tool_result", &facts::has_sampling_tools}};
+    auto const& speaks = protocol::facts_of(revision);
     std::vector<json::object> blocks;
     auto const add = [&](json::value const& one) -> std::string {
         auto const* block = one.if_object();
@@ -194,10 +195,11 @@ sampling_blocks(json::value const& content, protocol::revision revision)
         auto const* const known = std::ranges::find(kinds, name, &kind::type);
         if (known == std::end(kinds))
             return "A sampling message cannot hold a block of type " + name + ".";
-        if (revision < known->since)
+        if (known->fact && !(speaks.*known->fact))
             return "This tool wants to show the client's model a block of type " + name
-                + ", which clients have since MCP " + std::string(protocol::to_string(known->since))
-                + "; this one speaks " + std::string(protocol::to_string(revision)) + ".";
+                + ", which clients have since MCP "
+                + std::string(protocol::to_string(*protocol::first_with(known->fact))) + "; this one speaks "
+                + std::string(protocol::to_string(revision)) + ".";
         blocks.push_back(block_for(*block, revision));
         return {};
     };
@@ -217,7 +219,7 @@ sampling_blocks(json::value const& content, protocol::revision revision)
 
 json::object block_for(json::object block, protocol::revision revision)
 {
-    using enum protocol::revision;
+    auto const& speaks = protocol::facts_of(revision);
     auto const* type = block.if_contains("type");
     if (!type || !type->is_string())
         return block;
@@ -225,16 +227,17 @@ json::object block_for(json::object block, protocol::revision revision)
         auto const* value = block.if_contains(name);
         return value && value->is_string() ? std::string(value->get_string()) : std::string();
     };
-    if (type->get_string() == "audio" && revision < r2025_03_26)
+    if (type->get_string() == "audio" && !speaks.has_audio)
         return content::text("[audio, " + text_of("mimeType") + "]");
-    if (type->get_string() == "resource_link" && revision < r2025_06_18)
+    if (type->get_string() == "resource_link" && !speaks.has_resource_links)
         return content::text(text_of("name") + ": " + text_of("uri"));
-    if (revision < r2025_11_25)
+    if (!speaks.has_icons)
         block.erase("icons");
-    if (revision < r2025_06_18) {
-        block.erase("_meta");
+    if (!speaks.has_modification_times)
         if (auto* notes = block.if_contains("annotations"); notes && notes->is_object())
             notes->get_object().erase("lastModified");
+    if (!speaks.has_meta) {
+        block.erase("_meta");
         if (auto* resource = block.if_contains("resource"); resource && resource->is_object())
             resource->get_object().erase("_meta");
     }

@@ -1,7 +1,6 @@
 #include "server/core.hpp"
 
 #include "base/ids.hpp"
-#include "protocol/logging.hpp"
 #include "protocol/names.hpp"
 #include "runtime/node.hpp"
 #include "server/admission.hpp"
@@ -10,6 +9,7 @@
 #include "server/call_state.hpp"
 #include "server/checks.hpp"
 #include "server/completion.hpp"
+#include "server/notices.hpp"
 #include "server/render.hpp"
 #include "json/serialize.hpp"
 
@@ -26,7 +26,7 @@ std::string bad_arguments_answer(
     tool_definition const& tool, std::string_view id, decode_error const& error, protocol::revision revision)
 {
     auto const text = "Invalid arguments for tool " + tool.name + ": " + error.text();
-    if (protocol::reports_bad_arguments_as_result(revision))
+    if (protocol::facts_of(revision).has_bad_arguments_as_result)
         return result_answer(id, {text, {}, {}, true}, revision);
     return protocol::error_response(id, {protocol::code::invalid_params, text, {}});
 }
@@ -50,12 +50,17 @@ std::string quick_answer(
 
 constexpr std::size_t max_key_bytes = 128;
 
+json::value const* given_key(protocol::message const& message)
+{
+    auto const* meta = protocol::meta_of(message);
+    return meta ? meta->if_contains(protocol::meta::idempotency_key) : nullptr;
+}
+
 /// The call's idempotency key, if its caller gave one.
 std::expected<std::optional<store::once_key>, std::string>
 read_once(protocol::message const& message, json::object const& arguments)
 {
-    auto const* meta = protocol::meta_of(message);
-    auto const* given = meta ? meta->if_contains(protocol::meta::idempotency_key) : nullptr;
+    auto const* given = given_key(message);
     if (!given)
         return std::nullopt;
     auto const* text = given->if_string();
@@ -79,6 +84,47 @@ prepare_waiting(tool_definition const& tool, runtime::incoming const& request, j
         // The place is the tool's until its frame is gone.
         auto placed = [run = std::move(run), place = std::move(place)](call& on_call) mutable { return run(on_call); };
         start_tool(node, std::move(on), std::move(context), std::move(name), std::move(placed));
+    };
+}
+
+/// The work of a route, with what holds for every request around it.
+runtime::outcome run_guarded(runtime::incoming const& request, auto& work)
+{
+    // Whoever asks for progress in a way that cannot be followed is told so, and does not wait for it.
+    if (auto const token = protocol::progress_token(request.message); !token)
+        return refuse(request, token.error());
+    base::handler_scope const running(request.message.method, subject_of(request.message));
+    runtime::outcome outcome = work(request);
+    auto* const instant = std::get_if<runtime::instant_answer>(&outcome);
+    // Calls see to it themselves.
+    if (instant && instant->response.size() > request.node.settings().limits.event_bytes)
+        instant->response = too_large_answer(request);
+    return outcome;
+}
+
+template<class F>
+runtime::route route_to(bool is_instant, F work)
+{
+    return {is_instant, false, [work = std::move(work)](runtime::incoming const& request) {
+                return run_guarded(request, work);
+            }};
+}
+
+template<class F>
+runtime::route instant(F work)
+{
+    return route_to(true, std::move(work));
+}
+
+/// What makes no sense where nothing is kept of a client.
+template<class F>
+auto in_session(F work)
+{
+    return [work = std::move(work)](runtime::incoming const& request) -> runtime::outcome {
+        if (!request.session)
+            return refuse(
+                request, {protocol::code::method_not_found, "Method not found: this endpoint keeps no sessions", {}});
+        return work(request);
     };
 }
 
@@ -197,7 +243,7 @@ void server_core::changed(list which)
         return;
     // Several changes at once are told once.
     is_pending = true;
-    node_->later([core = shared_from_this(), which] {
+    node_->context().later([core = shared_from_this(), which] {
         std::lock_guard const inner(core->node_mutex_);
         core->is_change_pending_[static_cast<std::size_t>(which)] = false;
         if (!core->node_)
@@ -205,9 +251,9 @@ void server_core::changed(list which)
         static constexpr std::string_view methods[]
             = {protocol::method::tools_list_changed, protocol::method::resources_list_changed,
                protocol::method::prompts_list_changed};
-        core->node_->broadcast(
+        core->node_->announcer().broadcast(
             protocol::notification(methods[static_cast<std::size_t>(which)], {}),
-            [bit = bit_of(which)](store::session_record const& record) { return (record.offers & bit) != 0; });
+            [bit = bit_of(which)](store::session_record const& record) { return (record.told_features & bit) != 0; });
     });
 }
 
@@ -284,31 +330,30 @@ void server_core::resource_updated(std::string const& uri)
     params += '}';
     std::lock_guard const lock(node_mutex_);
     if (node_)
-        node_->notify_subscribers(uri, protocol::notification(protocol::method::resources_updated, params));
+        node_->announcer().notify_subscribers(uri, protocol::notification(protocol::method::resources_updated, params));
 }
 
 std::vector<std::string> server_core::subscriptions() const
 {
     std::lock_guard const lock(node_mutex_);
-    return node_ ? node_->subscriptions() : std::vector<std::string>();
+    return node_ ? node_->announcer().subscriptions() : std::vector<std::string>();
 }
 
 void server_core::log_to_all(log_level level, std::string notice)
 {
     std::lock_guard const lock(node_mutex_);
     if (node_)
-        node_->broadcast(std::move(notice), [level](store::session_record const& record) {
-            return static_cast<int>(level) >= record.log_level;
-        });
+        node_->announcer().broadcast(
+            std::move(notice), [level](store::session_record const& record) { return wants(record, level); });
 }
 
 void server_core::notify_all(std::string_view method, json::object const& params)
 {
     std::lock_guard const lock(node_mutex_);
     if (node_)
-        node_->broadcast(protocol::notification(method, json_text::to_json(params)), [](store::session_record const&) {
-            return true;
-        });
+        node_->announcer().broadcast(
+            protocol::notification(method, json_text::to_json(params)),
+            [](store::session_record const&) { return true; });
 }
 
 // --- requests
@@ -329,6 +374,7 @@ std::uint32_t server_core::offers() const
 std::string
 server_core::initialize_result(protocol::revision revision, runtime::session_mode mode, std::uint32_t offers) const
 {
+    auto const& speaks = protocol::facts_of(revision);
     bool const has_session = mode != runtime::session_mode::none;
     json::object result;
     result["protocolVersion"] = protocol::to_string(revision);
@@ -348,105 +394,99 @@ server_core::initialize_result(protocol::revision revision, runtime::session_mod
     }
     if (offers & bit_of(list::prompts))
         capabilities["prompts"] = changing;
-    if ((prompts_.has_completers() || resources_.has_completers()) && revision >= protocol::revision::r2025_03_26)
+    if ((prompts_.has_completers() || resources_.has_completers()) && speaks.has_completions_capability)
         capabilities["completions"].emplace_object();
     auto& info = result["serverInfo"].emplace_object();
     info["name"] = name_;
-    if (!about_.title.empty() && revision >= protocol::revision::r2025_06_18)
+    if (!about_.title.empty() && speaks.has_titles)
         info["title"] = about_.title;
     info["version"] = version_;
-    if (!about_.description.empty() && revision >= protocol::revision::r2025_11_25)
+    if (!about_.description.empty() && speaks.has_server_details)
         info["description"] = about_.description;
-    if (!about_.website.empty() && revision >= protocol::revision::r2025_11_25)
+    if (!about_.website.empty() && speaks.has_server_details)
         info["websiteUrl"] = about_.website;
-    add_looks(info, about_.icons, {}, revision);
+    add_icons_and_meta(info, about_.icons, {}, revision);
     if (!about_.instructions.empty())
         result["instructions"] = about_.instructions;
     return json_text::to_json(result);
 }
 
-runtime::outcome server_core::handle(runtime::incoming const& request)
+runtime::route server_core::find(protocol::message const& request)
 {
-    auto outcome = dispatch(request);
-    auto* const instant = std::get_if<runtime::instant_answer>(&outcome);
-    // Calls see to it themselves.
-    if (instant && instant->response.size() > request.node.settings().limits.event_bytes)
-        instant->response = too_large_answer(request);
-    return outcome;
-}
-
-runtime::outcome server_core::dispatch(runtime::incoming const& request)
-{
-    auto const& method = request.message.method;
-    // Whoever asks for progress in a way that cannot be followed is told so, and does not wait for it.
-    if (auto const token = protocol::progress_token(request.message); !token)
-        return refuse(request, token.error());
-    base::handler_scope const running(method, subject_of(request.message));
+    using runtime::incoming;
+    auto const& method = request.method;
     if (method == protocol::method::tools_call)
-        return call_tool(request);
+        return find_tool(request);
     if (method == protocol::method::ping)
-        return runtime::instant_answer{protocol::result_response(request.message.id, "{}")};
+        return instant([](incoming const& of) { return give(of, "{}"); });
     if (method == protocol::method::tools_list)
-        return list_page(request, "tools", tools_, page_size(server::list::tools));
-    if (method == protocol::method::resources_read)
-        return resources_.read(request);
+        return instant(
+            [this](incoming const& of) { return list_page(of, "tools", tools_, page_size(server::list::tools)); });
+    if (method == protocol::method::resources_read) {
+        auto found = resources_.find(request);
+        bool const is_instant = !found || found->what->read.quick;
+        return route_to(
+            is_instant, [this, found = std::move(found)](incoming const& of) { return resources_.read(of, found); });
+    }
     if (method == protocol::method::resources_list)
-        return resources_.list(request, page_size(server::list::resources));
+        return instant([this](incoming const& of) { return resources_.list(of, page_size(server::list::resources)); });
     if (method == protocol::method::resources_templates_list)
-        return resources_.list_templates(request, page_size(server::list::resource_templates));
-    if (method == protocol::method::prompts_get)
-        return prompts_.get(request);
+        return instant([this](incoming const& of) {
+            return resources_.list_templates(of, page_size(server::list::resource_templates));
+        });
+    if (method == protocol::method::prompts_get) {
+        auto found = prompts_.find(request);
+        bool const is_instant = !found || found->get.quick;
+        return route_to(
+            is_instant, [this, found = std::move(found)](incoming const& of) { return prompts_.get(of, found); });
+    }
     if (method == protocol::method::prompts_list)
-        return prompts_.list(request, page_size(server::list::prompts));
+        return instant([this](incoming const& of) { return prompts_.list(of, page_size(server::list::prompts)); });
     if (method == protocol::method::complete)
-        return detail::complete(request, prompts_, resources_);
-    bool const is_of_session = method == protocol::method::resources_subscribe
-        || method == protocol::method::resources_unsubscribe || method == protocol::method::set_level;
-    if (is_of_session && !request.session)
-        return refuse(
-            request, {protocol::code::method_not_found, "Method not found: this endpoint keeps no sessions", {}});
-    if (method == protocol::method::resources_subscribe)
-        return resources_.subscribe(request);
+        return instant([this](incoming const& of) { return detail::complete(of, prompts_, resources_); });
+    if (method == protocol::method::resources_subscribe) {
+        auto found = resources_.find(request);
+        bool const is_instant = !found || !found->what->on_subscribe;
+        return route_to(is_instant, in_session([this, found = std::move(found)](incoming const& of) {
+                            return resources_.subscribe(of, found);
+                        }));
+    }
     if (method == protocol::method::resources_unsubscribe)
-        return resources_.unsubscribe(request);
+        return instant(in_session([this](incoming const& of) { return resources_.unsubscribe(of); }));
     if (method == protocol::method::set_level)
-        return set_level(request);
-    return refuse(request, {protocol::code::method_not_found, "Method not found", {}});
+        return instant(in_session([this](incoming const& of) { return set_level(of); }));
+    return instant(
+        [](incoming const& of) { return refuse(of, {protocol::code::method_not_found, "Method not found", {}}); });
 }
 
-bool server_core::is_instant(protocol::message const& request) const
+runtime::route server_core::find_tool(protocol::message const& request) const
 {
-    if (request.method == protocol::method::resources_read || request.method == protocol::method::resources_subscribe)
-        return resources_.is_instant(request);
-    if (request.method == protocol::method::prompts_get)
-        return prompts_.is_instant(request);
-    if (request.method != protocol::method::tools_call || !request.params)
-        return true;
-    auto const* name = request.params->if_contains("name");
-    auto const tool = name && name->is_string() ? tools_.now()->find(view(name->get_string())) : nullptr;
-    return !tool || tool->quick;
+    auto const* const name = text_param(request, "name");
+    auto found = name ? tools_.now()->find(view(*name)) : nullptr;
+    bool const is_instant = !found || found->quick;
+    auto route = route_to(
+        is_instant, [this, found = std::move(found)](runtime::incoming const& of) { return call_tool(of, found); });
+    route.has_key = given_key(request) != nullptr;
+    return route;
 }
 
 runtime::outcome server_core::set_level(runtime::incoming const& request) const
 {
     auto const* value = request.message.params ? request.message.params->if_contains("level") : nullptr;
-    auto const level = value && value->is_string() ? protocol::parse_level(view(value->get_string())) : std::nullopt;
+    auto const level = value && value->is_string() ? parse_log_level(view(value->get_string())) : std::nullopt;
     if (!level)
         return refuse(
             request,
             {protocol::code::invalid_params,
              "level must be one of debug, info, notice, warning, error, critical, alert, emergency",
              {}});
-    return runtime::deferred_answer{[this, &node = request.node, session = request.session,
-                                     level = static_cast<int>(*level),
+    return runtime::deferred_answer{[this, &node = request.node, session = request.session, level = *level,
                                      id = request.message.id](std::move_only_function<void(std::string)> answer) {
-        node.change(
-            session, [level](store::session_record& record) { record.log_level = level; },
+        node.sessions().change(
+            session, [level](store::session_record& record) { record.log_level = static_cast<int>(level); },
             [this, &node, session, level, id, answer = std::move(answer)](result<void> changed) mutable {
                 if (changed && on_log_level_)
-                    on_log_level_(
-                        belay::session(std::make_shared<session_link const>(node, session)),
-                        static_cast<log_level>(level));
+                    on_log_level_(belay::session(std::make_shared<session_link const>(node, session)), level);
                 answer(
                     changed ? protocol::result_response(id, "{}")
                             : protocol::error_response(
@@ -455,13 +495,12 @@ runtime::outcome server_core::set_level(runtime::incoming const& request) const
     }};
 }
 
-runtime::outcome server_core::call_tool(runtime::incoming const& request) const
+runtime::outcome
+server_core::call_tool(runtime::incoming const& request, std::shared_ptr<tool_definition const> const& found) const
 {
     auto const& message = request.message;
-    auto const* name = message.params ? message.params->if_contains("name") : nullptr;
-    if (!name || !name->is_string())
+    if (!text_param(message, "name"))
         return refuse(request, {protocol::code::invalid_params, "params.name must be the name of a tool", {}});
-    auto const found = tools_.now()->find(view(name->get_string()));
     if (!found)
         return refuse(request, {protocol::code::invalid_params, "Unknown tool; tools/list names those there are", {}});
     auto const& tool = *found;
@@ -485,7 +524,6 @@ runtime::outcome server_core::call_tool(runtime::incoming const& request) const
         return bad_arguments(checked.error());
     json::object const* const arguments = *checked;
     if (tool.quick && *once) {
-        // To have an outcome that can be kept, it needs a stream.
         runtime::start_call start;
         start.once = std::move(*once);
         start.traits.is_retry_safe = tool.read_only.value_or(false) || tool.idempotent.value_or(false);

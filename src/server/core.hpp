@@ -93,8 +93,7 @@ public:
     [[nodiscard]] std::uint32_t offers() const override;
     [[nodiscard]] std::string
     initialize_result(protocol::revision revision, runtime::session_mode mode, std::uint32_t offers) const override;
-    [[nodiscard]] runtime::outcome handle(runtime::incoming const& request) override;
-    [[nodiscard]] bool is_instant(protocol::message const& request) const override;
+    [[nodiscard]] runtime::route find(protocol::message const& request) override;
 
 private:
     enum class list { tools, resources, prompts };
@@ -107,8 +106,9 @@ private:
     {
         return about_.page_sizes[static_cast<std::size_t>(which)];
     }
-    [[nodiscard]] runtime::outcome dispatch(runtime::incoming const& request);
-    [[nodiscard]] runtime::outcome call_tool(runtime::incoming const& request) const;
+    [[nodiscard]] runtime::route find_tool(protocol::message const& request) const;
+    [[nodiscard]] runtime::outcome
+    call_tool(runtime::incoming const& request, std::shared_ptr<tool_definition const> const& found) const;
     [[nodiscard]] runtime::outcome set_level(runtime::incoming const& request) const;
     void changed(list which);
 

@@ -1,6 +1,5 @@
 #include "server/notices.hpp"
 
-#include "protocol/logging.hpp"
 #include "protocol/message.hpp"
 #include "protocol/names.hpp"
 #include "json/serialize.hpp"
@@ -12,7 +11,7 @@ namespace {
 std::string log_head(log_level level, std::string const& logger)
 {
     std::string params = R"({"level":")";
-    params += protocol::to_string(static_cast<protocol::level>(level));
+    params += to_string(level);
     params += '"';
     if (!logger.empty()) {
         params += R"(,"logger":)";

@@ -17,7 +17,7 @@ void append_prompt(std::string& out, prompt_definition const& what, protocol::re
 {
     json::object object;
     object["name"] = what.name;
-    if (!what.title.empty() && revision >= protocol::revision::r2025_06_18)
+    if (!what.title.empty() && protocol::facts_of(revision).has_titles)
         object["title"] = what.title;
     if (!what.description.empty())
         object["description"] = what.description;
@@ -32,7 +32,7 @@ void append_prompt(std::string& out, prompt_definition const& what, protocol::re
             list.push_back(std::move(argument));
         }
     }
-    add_looks(object, what.icons, what.meta, revision);
+    add_icons_and_meta(object, what.icons, what.meta, revision);
     json_text::append_json(out, object);
 }
 
@@ -83,17 +83,15 @@ runtime::outcome prompt_catalogue::list(runtime::incoming const& request, std::s
     return list_page(request, "prompts", prompts_, page_size);
 }
 
-bool prompt_catalogue::is_instant(protocol::message const& request) const
+std::shared_ptr<prompt_definition const> prompt_catalogue::find(protocol::message const& request) const
 {
-    auto const* name = request.params ? request.params->if_contains("name") : nullptr;
-    auto const what = name && name->is_string() ? find(view(name->get_string())) : nullptr;
-    return !what || what->get.quick;
+    auto const* const name = text_param(request, "name");
+    return name ? find(view(*name)) : nullptr;
 }
 
-runtime::outcome prompt_catalogue::get(runtime::incoming const& request) const
+runtime::outcome
+prompt_catalogue::get(runtime::incoming const& request, std::shared_ptr<prompt_definition const> const& what) const
 {
-    auto const* name = text_param(request, "name");
-    auto const what = name ? find(view(*name)) : nullptr;
     if (!what)
         return refuse(
             request, {protocol::code::invalid_params, "Unknown prompt; prompts/list names those there are", {}});

@@ -20,10 +20,12 @@ public:
     {
         return prompts_.now()->find(name);
     }
+    /// What a request is about, by `params.name`.
+    [[nodiscard]] std::shared_ptr<prompt_definition const> find(protocol::message const& request) const;
 
     [[nodiscard]] runtime::outcome list(runtime::incoming const& request, std::size_t page_size) const;
-    [[nodiscard]] runtime::outcome get(runtime::incoming const& request) const;
-    [[nodiscard]] bool is_instant(protocol::message const& request) const;
+    [[nodiscard]] runtime::outcome
+    get(runtime::incoming const& request, std::shared_ptr<prompt_definition const> const& what) const;
 
 private:
     registry<prompt_definition> prompts_;

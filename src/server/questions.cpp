@@ -44,7 +44,7 @@ json::array sampling_messages(std::vector<sampling_message> const& given, protoc
             throw tool_error(blocks.error());
         json::object message;
         message["role"] = each.from == role::user ? "user" : "assistant";
-        if (each.content.is_array() && revision >= protocol::revision::r2025_11_25) {
+        if (each.content.is_array() && protocol::facts_of(revision).has_several_blocks) {
             message["content"] = json::array(blocks->begin(), blocks->end());
             messages.push_back(std::move(message));
             continue;
@@ -85,7 +85,7 @@ json::object form_for(json::object schema, protocol::revision revision)
 {
     schema.erase("additionalProperties");
     auto* properties = schema.if_contains("properties");
-    if (revision >= protocol::revision::r2025_11_25 || !properties || !properties->is_object())
+    if (protocol::facts_of(revision).has_rich_forms || !properties || !properties->is_object())
         return schema;
     auto const* required = schema.if_contains("required");
     std::vector<std::string> unknown;
@@ -100,9 +100,9 @@ json::object form_for(json::object schema, protocol::revision revision)
             if (required && required->is_array()
                 && std::ranges::find(required->get_array(), json::value(name)) != required->get_array().end())
                 throw tool_error(
-                    "This tool lets a person choose several values, which clients show since MCP 2025-11-25; this one "
-                    "speaks "
-                    + std::string(protocol::to_string(revision)) + ".");
+                    "This tool lets a person choose several values, which clients show since MCP "
+                    + std::string(protocol::to_string(*protocol::first_with(&protocol::revision_facts::has_rich_forms)))
+                    + "; this one speaks " + std::string(protocol::to_string(revision)) + ".");
             unknown.emplace_back(name);
         }
     for (auto const& name : unknown)
@@ -133,13 +133,13 @@ std::string sampled::text() const
 bool call::can_ask() const
 {
     // A client that names no mode has forms.
-    return state_->client_has("elicitation") && state_->revision() >= protocol::revision::r2025_06_18
+    return state_->client_has("elicitation") && state_->speaks().has_elicitation
         && (state_->client_has("elicitation/form") || !state_->client_has("elicitation/url"));
 }
 
 bool call::can_ask_by_url() const
 {
-    return state_->client_has("elicitation/url") && state_->revision() >= protocol::revision::r2025_11_25;
+    return state_->client_has("elicitation/url") && state_->speaks().has_url_elicitation;
 }
 
 bool call::can_sample() const
@@ -159,7 +159,7 @@ call::ask(std::string key, std::string text, json::object schema, std::optional<
     if (!can_ask())
         throw tool_error("This tool has a question, and the client cannot show forms (elicitation).");
     json::object params;
-    if (state_->revision() >= protocol::revision::r2025_11_25)
+    if (state_->speaks().has_url_elicitation)
         params["mode"] = "form";
     params["message"] = std::move(text);
     auto form = form_for(std::move(schema), state_->revision());
@@ -195,7 +195,7 @@ task<action> call::ask_by_url(
 
 void call::url_is_done(std::string const& id)
 {
-    if (state_->revision() < protocol::revision::r2025_11_25)
+    if (!state_->speaks().has_url_elicitation)
         return; // it has not asked such a client
     std::string params = "{\"elicitationId\":";
     json_text::append_json_string(params, id);
@@ -208,8 +208,7 @@ task<sampled> call::sample(sampling_request request, std::optional<std::chrono::
     state_->require_questions();
     if (!can_sample())
         throw tool_error("This tool needs a model, and the client offers none (sampling).");
-    bool const has_tools
-        = state_->revision() >= protocol::revision::r2025_11_25 && state_->client_has("sampling/tools");
+    bool const has_tools = state_->speaks().has_sampling_tools && state_->client_has("sampling/tools");
     if ((!request.tools.empty() || !request.tool_choice.empty()) && !has_tools)
         throw tool_error("This tool needs a model that can use tools, and the client offers none (sampling.tools).");
     json::object params;
@@ -226,9 +225,7 @@ task<sampled> call::sample(sampling_request request, std::optional<std::chrono::
     }
     if (!request.model_preferences.empty())
         params["modelPreferences"] = std::move(request.model_preferences);
-    // Since 2025-11-25 it is for clients that say they have it.
-    bool const has_context
-        = state_->revision() < protocol::revision::r2025_11_25 || state_->client_has("sampling/context");
+    bool const has_context = !state_->speaks().has_context_capability || state_->client_has("sampling/context");
     if (!request.include_context.empty() && (has_context || request.include_context == "none"))
         params["includeContext"] = request.include_context;
     if (!request.metadata.empty())

@@ -56,7 +56,7 @@ void append_result(std::string& out, tool_result const& result, protocol::revisi
             json_text::append_json_string(out, result.text);
         out += "}]";
     }
-    if (result.structured && protocol::has_structured_content(revision)) {
+    if (result.structured && protocol::facts_of(revision).has_structured_content) {
         // Clients refuse a result whose structured content is no object.
         bool const is_object = result.structured->is_object();
         out += is_object ? R"(,"structuredContent":)" : R"(,"structuredContent":{"result":)";
@@ -92,22 +92,23 @@ std::string result_answer(std::string_view id, tool_result const& result, protoc
 
 void append_tool(std::string& out, tool_definition const& tool, protocol::revision revision)
 {
+    auto const& speaks = protocol::facts_of(revision);
     out += R"({"name":)";
     json_text::append_json_string(out, tool.name);
-    if (!tool.title.empty() && revision >= protocol::revision::r2025_06_18)
+    if (!tool.title.empty() && speaks.has_titles)
         append_member(out, "title", tool.title);
     if (!tool.description.empty())
         append_member(out, "description", tool.description);
     out += R"(,"inputSchema":)";
     json_text::append_json(out, tool.input_schema);
-    if (tool.output_schema && protocol::has_structured_content(revision)) {
+    if (tool.output_schema && speaks.has_structured_content) {
         out += R"(,"outputSchema":)";
         json_text::append_json(out, *tool.output_schema);
     }
     // Before tools had titles of their own, one could stand here.
-    bool const has_title = !tool.title.empty() && revision == protocol::revision::r2025_03_26;
+    bool const has_title = !tool.title.empty() && !speaks.has_titles;
     bool const has_hints = tool.read_only || tool.destructive || tool.idempotent || tool.open_world || has_title;
-    if (has_hints && revision >= protocol::revision::r2025_03_26) {
+    if (has_hints && speaks.has_tool_annotations) {
         out += R"(,"annotations":{)";
         if (has_title) {
             out += R"("title":)";
@@ -119,9 +120,9 @@ void append_tool(std::string& out, tool_definition const& tool, protocol::revisi
         append_hint(out, "openWorldHint", tool.open_world);
         out += '}';
     }
-    json::object looks;
-    add_looks(looks, tool.icons, tool.meta, revision);
-    for (auto const& each : looks) {
+    json::object rest;
+    add_icons_and_meta(rest, tool.icons, tool.meta, revision);
+    for (auto const& each : rest) {
         out += ",\"";
         out += each.key();
         out += "\":";
@@ -130,9 +131,10 @@ void append_tool(std::string& out, tool_definition const& tool, protocol::revisi
     out += '}';
 }
 
-void add_looks(json::object& to, std::vector<icon> const& icons, json::object const& meta, protocol::revision revision)
+void add_icons_and_meta(
+    json::object& to, std::vector<icon> const& icons, json::object const& meta, protocol::revision revision)
 {
-    if (!icons.empty() && revision >= protocol::revision::r2025_11_25) {
+    if (!icons.empty() && protocol::facts_of(revision).has_icons) {
         auto& list = to["icons"].emplace_array();
         for (auto const& each : icons) {
             json::object one;
@@ -149,7 +151,7 @@ void add_looks(json::object& to, std::vector<icon> const& icons, json::object co
             list.push_back(std::move(one));
         }
     }
-    if (!meta.empty() && revision >= protocol::revision::r2025_06_18)
+    if (!meta.empty() && protocol::facts_of(revision).has_meta)
         to["_meta"] = meta;
 }
 
@@ -177,7 +179,7 @@ std::string failed_answer(
     try {
         throw;
     } catch (url_required const& needs) {
-        if (revision >= protocol::revision::r2025_11_25 && has_capability(capabilities, "elicitation/url")) {
+        if (protocol::facts_of(revision).has_url_elicitation && has_capability(capabilities, "elicitation/url")) {
             json::object one;
             one["mode"] = "url";
             one["message"] = needs.what();

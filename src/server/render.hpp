@@ -21,7 +21,8 @@ namespace belay::detail {
 void append_tool(std::string& out, tool_definition const& tool, protocol::revision revision);
 
 /// Adds icons and `_meta` to a listed thing, where the revision has them.
-void add_looks(json::object& to, std::vector<icon> const& icons, json::object const& meta, protocol::revision revision);
+void add_icons_and_meta(
+    json::object& to, std::vector<icon> const& icons, json::object const& meta, protocol::revision revision);
 
 /// The response of a tool that threw: of the exception being handled. `capabilities` are the client's, as JSON text.
 [[nodiscard]] std::string failed_answer(

@@ -39,7 +39,7 @@ void append_resource(std::string& out, resource_definition const& what, protocol
     json::object object;
     object[what.is_template ? "uriTemplate" : "uri"] = what.uri;
     object["name"] = what.name.empty() ? what.uri : what.name;
-    if (!what.title.empty() && revision >= protocol::revision::r2025_06_18)
+    if (!what.title.empty() && protocol::facts_of(revision).has_titles)
         object["title"] = what.title;
     if (!what.description.empty())
         object["description"] = what.description;
@@ -49,11 +49,11 @@ void append_resource(std::string& out, resource_definition const& what, protocol
         object["size"] = *what.size;
     if (what.notes) {
         auto notes = annotations_object(*what.notes);
-        if (revision < protocol::revision::r2025_06_18)
+        if (!protocol::facts_of(revision).has_modification_times)
             notes.erase("lastModified");
         object["annotations"] = std::move(notes);
     }
-    add_looks(object, what.icons, what.meta, revision);
+    add_icons_and_meta(object, what.icons, what.meta, revision);
     json_text::append_json(out, object);
 }
 
@@ -109,9 +109,9 @@ void change_subscription(
         answer(protocol::error_response(id, {protocol::code::internal_error, changed.error().message(), {}}));
     };
     if (wanted)
-        node.subscribe(session, std::move(uri), std::move(done));
+        node.sessions().subscribe(*session, std::move(uri), std::move(done));
     else
-        node.unsubscribe(session, uri, std::move(done));
+        node.sessions().unsubscribe(*session, uri, std::move(done));
 }
 
 runtime::deferred_answer change_soon(runtime::incoming const& request, std::string uri, bool wanted)
@@ -203,8 +203,12 @@ std::shared_ptr<resource_definition const> resource_catalogue::template_of(std::
     return templates_.now()->find(text);
 }
 
-std::optional<resource_catalogue::found> resource_catalogue::find(std::string_view uri) const
+std::optional<resource_catalogue::found> resource_catalogue::find(protocol::message const& request) const
 {
+    auto const* const given = text_param(request, "uri");
+    if (!given)
+        return std::nullopt;
+    auto const uri = view(*given);
     if (auto exact = resources_.now()->find(uri))
         return found{std::move(exact), {}};
     auto const patterns = patterns_.now();
@@ -226,25 +230,12 @@ runtime::outcome resource_catalogue::list_templates(runtime::incoming const& req
     return list_page(request, "resourceTemplates", templates_, page_size);
 }
 
-bool resource_catalogue::is_instant(protocol::message const& request) const
+runtime::outcome resource_catalogue::read(runtime::incoming const& request, std::optional<found> const& what) const
 {
-    auto const* uri = request.params ? request.params->if_contains("uri") : nullptr;
-    if (!uri || !uri->is_string())
-        return true;
-    auto const found = find(view(uri->get_string()));
-    if (!found)
-        return true;
-    return request.method == protocol::method::resources_subscribe ? !found->what->on_subscribe
-                                                                   : bool(found->what->read.quick);
-}
-
-runtime::outcome resource_catalogue::read(runtime::incoming const& request) const
-{
-    auto const* given = text_param(request, "uri");
+    auto const* given = text_param(request.message, "uri");
     if (!given)
         return refuse(request, no_uri());
     std::string uri(view(*given));
-    auto what = find(uri);
     if (!what)
         return refuse(request, unknown(uri));
     auto const failed = [uri, name = "resource " + what->what->uri](base::logger const& log) {
@@ -280,9 +271,9 @@ runtime::outcome resource_catalogue::read(runtime::incoming const& request) cons
     return start;
 }
 
-runtime::outcome resource_catalogue::subscribe(runtime::incoming const& request) const
+runtime::outcome resource_catalogue::subscribe(runtime::incoming const& request, std::optional<found> const& what) const
 {
-    auto const* given = text_param(request, "uri");
+    auto const* given = text_param(request.message, "uri");
     if (!given)
         return refuse(request, no_uri());
     std::string uri(view(*given));
@@ -294,17 +285,16 @@ runtime::outcome resource_catalogue::subscribe(runtime::incoming const& request)
              "params.uri has " + std::to_string(uri.size()) + " bytes; a subscription may have "
                  + std::to_string(longest),
              {}});
-    auto const found = find(uri);
-    if (!found)
+    if (!what)
         return refuse(request, unknown(uri));
-    if (!found->what->on_subscribe)
+    if (!what->what->on_subscribe)
         return change_soon(request, std::move(uri), true);
     runtime::start_call start;
     start.traits.is_tool_call = false;
     start.traits.is_retry_safe = true;
     start.progress_token = progress_token_of(request.message);
     start.run = [&node = request.node, context = context_of(request), uri = std::move(uri),
-                 what = found->what](std::shared_ptr<runtime::call> on) mutable {
+                 what = what->what](std::shared_ptr<runtime::call> on) mutable {
         auto const state = std::make_shared<call_state>(node, std::move(on), std::move(context));
         auto life = subscribing_life(state, std::move(uri), what);
         start_life(state, std::move(life));
@@ -314,7 +304,7 @@ runtime::outcome resource_catalogue::subscribe(runtime::incoming const& request)
 
 runtime::outcome resource_catalogue::unsubscribe(runtime::incoming const& request) const
 {
-    auto const* given = text_param(request, "uri");
+    auto const* given = text_param(request.message, "uri");
     if (!given)
         return refuse(request, no_uri());
     return change_soon(request, std::string(view(*given)), false);

@@ -11,6 +11,13 @@ namespace belay::detail {
 
 class resource_catalogue {
 public:
+    struct found {
+        std::shared_ptr<resource_definition const> what;
+        json::object variables;
+    };
+    /// What a request is about, by `params.uri`.
+    [[nodiscard]] std::optional<found> find(protocol::message const& request) const;
+
     /// Throws std::invalid_argument for a bad or repeated URI.
     void check(resource_definition const& fresh) const;
     void add(std::shared_ptr<resource_definition const> fresh);
@@ -20,21 +27,13 @@ public:
 
     [[nodiscard]] runtime::outcome list(runtime::incoming const& request, std::size_t page_size) const;
     [[nodiscard]] runtime::outcome list_templates(runtime::incoming const& request, std::size_t page_size) const;
-    [[nodiscard]] runtime::outcome read(runtime::incoming const& request) const;
-    [[nodiscard]] runtime::outcome subscribe(runtime::incoming const& request) const;
+    [[nodiscard]] runtime::outcome read(runtime::incoming const& request, std::optional<found> const& what) const;
+    [[nodiscard]] runtime::outcome subscribe(runtime::incoming const& request, std::optional<found> const& what) const;
     [[nodiscard]] runtime::outcome unsubscribe(runtime::incoming const& request) const;
-    /// Whether reading or subscribing would be answered without a call.
-    [[nodiscard]] bool is_instant(protocol::message const& request) const;
     /// The definition of a template, by its text.
     [[nodiscard]] std::shared_ptr<resource_definition const> template_of(std::string_view text) const;
 
 private:
-    struct found {
-        std::shared_ptr<resource_definition const> what;
-        json::object variables;
-    };
-    [[nodiscard]] std::optional<found> find(std::string_view uri) const;
-
     registry<resource_definition> resources_;
     registry<resource_definition> templates_;
     registry<uri_template> patterns_; // by template

@@ -34,8 +34,8 @@ json::object session::client() const
 
 void session::log(log_level level, std::string const& logger, json::value const& data) const
 {
-    if (static_cast<int>(level) >= link_->session()->current_record()->log_level)
-        link_->node().notify(link_->session(), detail::log_notice(level, logger, data));
+    if (detail::wants(*link_->session()->current_record(), level))
+        link_->node().announcer().notify(link_->session(), detail::log_notice(level, logger, data));
 }
 
 void session::log(log_level level, std::string const& logger, std::string const& text) const

@@ -5,10 +5,12 @@
 #include "base/clock.hpp"
 #include "base/ids.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace belay::store {
@@ -48,20 +50,25 @@ struct once_key {
     std::uint64_t fingerprint = 0; ///< of what the call is; the same key with another one is a mistake
 };
 
-struct stream_meta {
-    stream_kind kind = stream_kind::request;
-    std::string tag;   ///< Kept for the engine: the revision that the stream speaks.
-    std::string label; ///< The ids of its requests as JSON text, one per line; calls are found by them.
-    std::optional<once_key> once{};
-    /// For each line of the label, the bytes that an answer to it may have in a store that is full. Lines without a
-    /// number have `default_answer_bytes`.
-    std::vector<std::size_t> answer_bytes{};
-    std::size_t held_bytes = 0; ///< what its call keeps in memory until the stream is finished
-    bool has_unique_ids
-        = false; ///< refused while another call of the session has one of its ids and no answer, or if two are equal
+constexpr std::size_t default_answer_bytes = 900;
+
+/// A request that a stream will answer. A batch has several.
+struct expected_request {
+    std::string id;                                  ///< JSON text; calls are found by it
+    std::size_t answer_bytes = default_answer_bytes; ///< what an answer to it may have in a store that is full
 };
 
-constexpr std::size_t default_answer_bytes = 900;
+struct stream_meta {
+    stream_kind kind = stream_kind::request;
+    std::string dialect; ///< Kept for the runtime: the revision that the stream speaks.
+    std::vector<expected_request> requests;
+    std::optional<once_key> once{};
+    /// Kept for the runtime: what another node needs to end the call, or to run it again.
+    std::string call_notes{};
+    std::size_t held_bytes = 0; ///< what its call keeps in memory until the stream is finished
+    /// Refused while another call of the session has one of its ids and no answer, or if two are equal.
+    bool has_unique_ids = false;
+};
 
 /// `ordinary` events go by retention; a `question` is kept until delivered or blank, a `response` until delivered or
 /// the session ends.
@@ -70,7 +77,8 @@ enum class event_kind : std::uint8_t { ordinary, question, response };
 struct event_data {
     bytes payload;
     event_kind kind = event_kind::ordinary;
-    std::uint32_t line = 0; ///< of a response: which line of the stream's label it answers
+    /// Of a response: which of the stream's requests it answers. Of a question: its number, which answers name.
+    std::uint32_t number = 0;
 };
 
 /// Sequences begin at 1; 0 is the place before the first event.
@@ -88,6 +96,18 @@ struct stream_top {
     std::uint64_t offset = 0;
 };
 
+struct cursor {
+    std::uint64_t epoch = 0;
+    std::uint64_t sequence = 0;
+};
+
+/// A connection that follows a stream: a number of its node's, and the node's incarnation.
+struct reader_id {
+    std::string owner;
+    std::uint64_t connection = 0;
+    friend bool operator==(reader_id const&, reader_id const&) = default;
+};
+
 struct reader_mark {
     bool attached = false;
     std::uint64_t position = 0; ///< The last sequence handed to the kernel, or skipped as missing.
@@ -101,17 +121,66 @@ struct stream_state {
     stream_top top;
     std::uint64_t first_kept = 1;
     bool finished = false;
+    bool session_closed = false; ///< the session is about to go: what is not answered will be, then nothing follows
     reader_mark reader;
+};
+
+/// Why a reader has to leave its stream.
+enum class dismissal {
+    taken_over,  ///< a newer reader follows the stream
+    over_budget, ///< the session has too many connections
+    asked,       ///< the call asked for it
+    stalled,     ///< it held the call up for too long
+};
+
+struct dismissed_reader {
+    dismissal why = dismissal::taken_over;
+    std::optional<std::chrono::milliseconds> retry{}; ///< when its client should come back, if the call said so
 };
 
 struct page {
     std::vector<stored_event> events; ///< Oldest first; a jump between sequences is a hole.
     stream_state state;
+    std::optional<dismissed_reader> dismissed{}; ///< the reader that asked has to leave after these events
 };
 
 struct read_limit {
     std::size_t events = 256;
     std::size_t bytes = 64 * 1024; ///< At least one event is returned even if it is larger.
+};
+
+enum class standalone_policy { takeover, conflict };
+
+/// A connection that wants to follow a stream, and what is known of its client.
+struct reader_request {
+    reader_id id;
+    bool can_return = true;         ///< the client resumes when its connection ends before its call
+    bool is_of_page = false;        ///< the request came from a web page; remembered with the session
+    std::size_t budget = 64;        ///< readers that the session may have, this one included
+    std::size_t budget_of_page = 4; ///< the same once a web page has used the session
+};
+
+struct attach_request {
+    reader_request reader;
+    std::optional<cursor> from{}; ///< absent: where the last reader was, or the end (`skips_backlog`)
+    bool skips_backlog = false;
+    standalone_policy policy = standalone_policy::takeover;
+    /// A reader whose connection is known to be broken: taking over from it is no fight between two.
+    std::optional<reader_id> broken{};
+    bool insists = false;         ///< has waited long enough for its predecessor
+    bool wants_questions = false; ///< unanswered questions from before the cursor
+    read_limit limit{};
+};
+
+struct attached_stream {
+    stream_kind kind = stream_kind::request;
+    std::string dialect;
+    bool waits = false;          ///< its predecessor is still leaving: attach again when woken, or insist
+    bool took_over = false;      ///< from a reader that was there
+    bool is_other_epoch = false; ///< the cursor came from an earlier life of the stream; reading begins anew
+    std::uint64_t start = 0;     ///< the first page begins after this sequence
+    page first;                  ///< empty while it waits
+    std::vector<bytes> questions;
 };
 
 struct session_record {
@@ -122,9 +191,13 @@ struct session_record {
     std::string client_capabilities; ///< JSON text
     bool initialized = false;
     int log_level = 0;
-    std::uint32_t offers = ~std::uint32_t(0); ///< What its client was told that there is; the service knows the bits.
+    std::uint32_t told_features
+        = ~std::uint32_t(0); ///< What its client was told that there is, as bits of the service.
     std::uint64_t revision = 0; ///< Changes are compare-and-set on this number.
+    friend bool operator==(session_record const&, session_record const&) = default;
 };
+
+using record_ptr = std::shared_ptr<session_record const>;
 
 /// A session that wants to hear of a URI, and the stream on which it does.
 struct subscriber {
@@ -132,8 +205,27 @@ struct subscriber {
     stream_id standalone = 0;
 };
 
-/// Whether a session may expire: `held` while it has a connection, a running call or inbound traffic.
-enum class presence { idle, held };
+/// A session as a listing shows it.
+struct listed_session {
+    record_ptr record;
+    base::duration age{};
+    base::duration idle{}; ///< zero while something holds it
+    std::size_t readers = 0;
+    std::size_t running_calls = 0;
+    std::vector<std::string> call_owners; ///< of its running calls, each once
+};
+
+struct session_list {
+    std::vector<listed_session> sessions; ///< in the order of their names
+    std::size_t total = 0;                ///< of the store
+    bool has_more = false;
+};
+
+/// What a pass of the reaper found.
+struct expired_sessions {
+    std::vector<session_key> removed; ///< idle for too long; every key is gone
+    std::vector<session_key> overdue; ///< older than a session may get, and not closed yet
+};
 
 using fence = std::uint64_t;
 
@@ -141,20 +233,35 @@ using fence = std::uint64_t;
 struct opened_stream {
     store::fence fence = 0;
     std::uint64_t epoch = 0;
-    std::optional<stream_id> twin{}; ///< the stream of the first call with the same once_key
+    std::optional<stream_id> repeats{}; ///< the stream of the first call with the same once_key
 };
 
 /// What must be known to run, cancel or end a call from elsewhere.
 struct call_ref {
     stream_key stream;
-    std::string owner; ///< node and incarnation
-    std::string label;
+    std::string owner; ///< node and incarnation; empty: released
+    store::fence fence = 0;
+    std::uint32_t request = 0; ///< where a call was looked for by a request's id: which of its requests
 };
 
 /// A call that was taken over.
 struct claimed_call {
     store::fence fence = 0;
-    std::vector<std::uint32_t> unanswered; ///< the lines of its label that have no answer yet
+    stream_meta meta;
+    stream_top top;
+    std::vector<std::uint32_t> unanswered; ///< its requests that have no answer yet
+    std::vector<std::pair<std::uint32_t, std::uint64_t>> questions; ///< the open ones: number and sequence
+    std::uint32_t attempt = 1; ///< which owner this is, counted from 1: the one that opened it
+    base::duration age{};      ///< since it was opened
+};
+
+/// A message for whoever runs a call.
+struct letter {
+    enum class kind : std::uint8_t { answer, cancel, session_ended };
+    kind what = kind::answer;
+    std::uint32_t number = 0; ///< of the question that is answered, or the request that is cancelled
+    std::string body{};
+    std::uint64_t order = 0; ///< given by the store: letters to one call, from 1
 };
 
 struct limits {
@@ -167,8 +274,10 @@ struct limits {
     std::size_t keys_per_session = 1000; ///< once_keys remembered, beside those whose streams are kept
     std::size_t sessions = 100'000;
     std::size_t event_bytes = 4u << 20;
+    std::size_t small_records = 100'000;
     base::duration event_age = std::chrono::minutes(10);
     base::duration session_idle = std::chrono::minutes(10);
+    base::duration session_lifetime = base::duration::zero(); ///< zero: no limit
 
     /// Final answers may go this far beyond a byte limit: a full store must still end its calls.
     [[nodiscard]] static constexpr std::size_t reserve(std::size_t limit) { return limit / 16; }
@@ -181,5 +290,12 @@ struct usage {
     std::size_t events = 0; ///< only where events are counted one by one
     std::uint64_t pending = 0; ///< of those, kept events that no reader was ever given
 };
+
+/// The fourth takeover of a standalone stream from a living reader within this time is refused.
+constexpr base::duration takeover_window = std::chrono::seconds(10);
+constexpr std::size_t takeovers_per_window = 3;
+
+/// A session that was closed and not removed, because its node died in between, goes after this time.
+constexpr base::duration closed_session_limit = std::chrono::seconds(10);
 
 }

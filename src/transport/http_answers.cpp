@@ -173,7 +173,7 @@ std::shared_ptr<posted> read_post(http::exchange& exchange, std::size_t batch_ma
 
 bool check_batch(http::exchange& exchange, protocol::revision revision)
 {
-    if (protocol::takes_batches(revision))
+    if (protocol::facts_of(revision).may_batch)
         return true;
     refuse(exchange, 400, {code::invalid_request, "Invalid Request: send one message per POST, not a batch", {}});
     return false;
@@ -195,7 +195,7 @@ std::optional<protocol::trace_context> trace_of(http::exchange& exchange, protoc
 
 runtime::caller caller_of(http::request const& request) noexcept
 {
-    return request.header("Origin") ? runtime::caller::browser : runtime::caller::direct;
+    return request.header("Origin") ? runtime::caller::browser : runtime::caller::program;
 }
 
 // --- answering
@@ -285,8 +285,24 @@ void sse_sink::on_closed(http::stream_end)
         writer->peer_gone();
 }
 
+std::vector<std::string> ids_of(std::vector<protocol::message> const& batch)
+{
+    std::vector<std::string> ids;
+    for (auto const& each : batch)
+        ids.push_back(each.id);
+    return ids;
+}
+
+bool route_batch(runtime::service& service, posted& body)
+{
+    std::erase_if(body.batch, [](auto const& each) { return each.kind != protocol::message_kind::request; });
+    for (auto const& each : body.batch)
+        body.routes.push_back(service.find(each));
+    return std::ranges::all_of(body.routes, &runtime::route::is_instant);
+}
+
 void hold_batch(
-    batch_context const& context, exchange_ptr const& exchange, posted const& body,
+    batch_context const& context, exchange_ptr const& exchange, posted& body,
     std::function<void(std::shared_ptr<runtime::call> const&)> const& begun,
     std::move_only_function<void(std::string)> done)
 {
@@ -296,53 +312,40 @@ void hold_batch(
     for (std::size_t i = 0; i < body.batch.size(); ++i) {
         auto const& message = body.batch[i];
         auto const trace = trace_of(*exchange, message);
-        auto outcome = context.service.handle(
-            {context.node, context.session, context.revision, message, trace ? &*trace : nullptr});
-        if (auto* const instant = std::get_if<runtime::instant_answer>(&outcome)) {
-            answers->put(i, std::move(instant->response));
-        } else if (auto* const deferred = std::get_if<runtime::deferred_answer>(&outcome)) {
-            deferred->run([answers, i](std::string response) { answers->put(i, std::move(response)); });
-        } else {
-            auto& start = std::get<runtime::start_call>(outcome);
-            if (start.once) {
-                answers->put(i, refuse_key(message.id));
-                continue;
-            }
-            auto const call = context.node.begin_held_call(
-                context.session, loop, {message.id, context.revision, start.traits, who, {}, trace},
-                [answers, i](std::string response) { answers->put(i, std::move(response)); });
-            if (call) {
-                begun(*call);
-                start.run(*call);
-            } else {
-                answers->put(
-                    i,
-                    protocol::error_response(
-                        message.id,
-                        {code::server_error, "The server cannot take this now: " + call.error().message(), {}}));
-            }
-        }
+        auto outcome
+            = body.routes[i].run({context.node, context.session, context.revision, message, trace ? &*trace : nullptr});
+        auto const answer = [answers, i](std::string response) { answers->put(i, std::move(response)); };
+        runtime::perform(std::move(outcome), answer, [&](runtime::start_call start, auto const&) {
+            if (start.once)
+                return answer(refuse_key(message.id));
+            auto const call = context.node.calls().begin_held(
+                context.session, loop, {{message.id}, context.revision, start.traits, who, {}, trace}, answer);
+            if (!call)
+                return answer(protocol::error_response(
+                    message.id,
+                    {code::server_error, "The server cannot take this now: " + call.error().message(), {}}));
+            begun(*call);
+            start.run(*call);
+        });
     }
 }
 
 void run_batch(
-    batch_context const& context, std::shared_ptr<runtime::call> const& batch, posted const& body,
+    batch_context const& context, std::shared_ptr<runtime::call> const& batch, posted& body,
     protocol::trace_context const* trace)
 {
     batch->expect_answers(body.batch.size());
     for (std::uint32_t line = 0; line < body.batch.size(); ++line) {
         auto const& message = body.batch[line];
-        auto outcome = context.service.handle({context.node, context.session, context.revision, message, trace});
-        if (auto* const instant = std::get_if<runtime::instant_answer>(&outcome))
-            batch->answer_member(line, message.id, std::move(instant->response));
-        else if (auto* const deferred = std::get_if<runtime::deferred_answer>(&outcome))
-            deferred->run([batch, line, id = message.id](std::string response) {
-                batch->answer_member(line, id, std::move(response));
-            });
-        else if (auto& start = std::get<runtime::start_call>(outcome); start.once)
-            batch->answer_member(line, message.id, refuse_key(message.id));
-        else
-            start.run(context.node.begin_member(batch, line, message.id, start.traits));
+        auto outcome = body.routes[line].run({context.node, context.session, context.revision, message, trace});
+        auto const answer = [batch, line, id = message.id](std::string response) {
+            batch->answer_member(line, id, std::move(response));
+        };
+        runtime::perform(std::move(outcome), answer, [&](runtime::start_call start, auto const&) {
+            if (start.once)
+                return answer(refuse_key(message.id));
+            start.run(context.node.calls().begin_member(batch, line, message.id, start.traits));
+        });
     }
 }
 

@@ -53,6 +53,7 @@ struct posted {
     json::value value = json::value(json::storage_ptr(&arena));
     protocol::message message;
     std::vector<protocol::message> batch; ///< of a body that is an array; never with an `initialize`
+    std::vector<runtime::route> routes;   ///< of a batch that has only requests left
     [[nodiscard]] bool is_batch() const noexcept { return value.is_array(); }
 };
 /// Null: it is not good.
@@ -101,22 +102,26 @@ private:
     std::uint64_t written_ = 0;
 };
 
-/// What a batch is run with. The session may be null.
+/// As a call that runs several messages names them.
+[[nodiscard]] std::vector<std::string> ids_of(std::vector<protocol::message> const& batch);
+/// Leaves the requests of a batch and finds their routes. True if all of them are instant.
+[[nodiscard]] bool route_batch(runtime::service& service, posted& body);
+
+/// What a batch is run with, once it has its routes. The session may be null.
 struct batch_context {
     runtime::node& node;
-    runtime::service& service;
     std::shared_ptr<runtime::live_session> session;
     protocol::revision revision = protocol::newest_revision;
 };
 /// Runs the requests of a batch without streams; `done` gets the JSON array of their answers, in the order of the
 /// requests. `begun` is told of every call.
 void hold_batch(
-    batch_context const& context, exchange_ptr const& exchange, posted const& body,
+    batch_context const& context, exchange_ptr const& exchange, posted& body,
     std::function<void(std::shared_ptr<runtime::call> const&)> const& begun,
     std::move_only_function<void(std::string)> done);
 /// Runs them as members of a call, which gives their answers as they come.
 void run_batch(
-    batch_context const& context, std::shared_ptr<runtime::call> const& batch, posted const& body,
+    batch_context const& context, std::shared_ptr<runtime::call> const& batch, posted& body,
     protocol::trace_context const* trace);
 
 }

@@ -96,12 +96,6 @@ void message_pipe::drained()
         each->drained();
 }
 
-protocol::revision message_pipe::revision() const
-{
-    auto const record = use_->session()->current_record();
-    return protocol::parse_revision(record->version).value_or(protocol::newest_revision);
-}
-
 void message_pipe::receive(std::string_view line)
 {
     if (is_closed_ || line.find_first_not_of(" \t\r") == std::string_view::npos)
@@ -120,7 +114,7 @@ void message_pipe::receive(std::string_view line)
     auto const refuse = [&](std::string why) {
         write(protocol::error_response("null", {code::invalid_request, "Invalid Request: " + std::move(why), {}}));
     };
-    if (!use_ || !protocol::takes_batches(revision()))
+    if (!use_ || !protocol::facts_of(use_->session()->current_revision()).may_batch)
         return refuse("send one message per line, not a batch");
     if (batch->empty() || batch->size() > settings_.batch_max)
         return refuse("a batch has 1 to " + std::to_string(settings_.batch_max) + " messages");
@@ -152,9 +146,9 @@ void message_pipe::receive(std::shared_ptr<parsed_line> const& line, protocol::m
     if (!use_)
         return; // nothing to answer, and nothing that it could be about
     if (message.kind == protocol::message_kind::notification)
-        runtime::handle_notification(node_, use_->session(), message, loop_, [] {});
+        runtime::handle_notification(node_, use_->session(), message, loop_, [](result<void>) {});
     else
-        node_.take_answer(use_->session(), message);
+        node_.calls().take_answer(*use_->session(), message, [](result<void>) {});
 }
 
 void message_pipe::initialize(protocol::message const& message)
@@ -179,21 +173,22 @@ void message_pipe::initialize(protocol::message const& message)
     };
     is_opening_ = true;
     if (use_)
-        return node_.reopen(*use_, std::move(*hello), [answer](result<void> reopened) {
+        return node_.sessions().reopen(*use_, std::move(*hello), [answer](result<void> reopened) {
             answer(reopened ? std::error_code() : reopened.error());
         });
-    node_.open(std::move(*hello), loop_, [self = shared_from_this(), answer](result<runtime::session_use> use) mutable {
-        if (!use)
-            return answer(use.error());
-        self->use_.emplace(std::move(*use));
-        answer({});
-        self->follow_standalone();
-    });
+    node_.sessions().open(
+        std::move(*hello), [self = shared_from_this(), answer](result<runtime::session_use> use) mutable {
+            if (!use)
+                return answer(use.error());
+            self->use_.emplace(std::move(*use));
+            answer({});
+            self->follow_standalone();
+        });
 }
 
 void message_pipe::follow_standalone()
 {
-    node_.follow(
+    node_.attachments().follow(
         *use_, loop_, {std::nullopt, runtime::caller::pipe},
         [self
          = shared_from_this()](std::expected<std::shared_ptr<runtime::following>, runtime::follow_refusal> followed) {
@@ -210,21 +205,18 @@ void message_pipe::request(std::shared_ptr<parsed_line> const& line, protocol::m
         return write(protocol::error_response(
             message.id, {code::server_error, "Server not initialized: send initialize first", {}}));
     }
-    auto const speaks = revision();
+    auto const revision = use_->session()->current_revision();
     auto const trace = protocol::trace_context_of(message.params, std::nullopt, std::nullopt);
-    auto outcome = service_.handle({node_, use_->session(), speaks, message, trace ? &*trace : nullptr});
-    if (auto* const instant = std::get_if<runtime::instant_answer>(&outcome))
-        return write(instant->response);
-    if (auto* const start = std::get_if<runtime::start_call>(&outcome))
-        return run_call(message.id, speaks, std::move(*start));
-    std::get<runtime::deferred_answer>(outcome).run(
-        [self = shared_from_this(), line](std::string response) { self->write(response); });
+    auto outcome = service_.find(message).run({node_, use_->session(), revision, message, trace ? &*trace : nullptr});
+    runtime::perform(
+        std::move(outcome), [self = shared_from_this(), line](std::string const& response) { self->write(response); },
+        [&](runtime::start_call start, auto const&) { run_call(message.id, revision, std::move(start)); });
 }
 
-void message_pipe::run_call(std::string id, protocol::revision speaks, runtime::start_call start)
+void message_pipe::run_call(std::string id, protocol::revision revision, runtime::start_call start)
 {
-    runtime::call_request request{id, speaks, start.traits, runtime::caller::pipe, std::move(start.once)};
-    node_.begin_call(
+    runtime::call_request request{{id}, revision, start.traits, runtime::caller::pipe, std::move(start.once)};
+    node_.calls().begin(
         *use_, loop_, std::move(request),
         [self = shared_from_this(), start = std::move(start),
          id = std::move(id)](result<runtime::begun_call> begun) mutable {
@@ -237,8 +229,8 @@ void message_pipe::run_call(std::string id, protocol::revision speaks, runtime::
                      {}}));
             }
             auto const to = std::make_shared<sink>(self, begun->following);
-            if (begun->twin)
-                runtime::repeat(self->node_, begun->call, *begun->twin, std::move(start.progress_token));
+            if (begun->repeats)
+                runtime::repeat(self->node_, begun->call, *begun->repeats, std::move(start.progress_token));
             else
                 start.run(begun->call);
             begun->following->start(to);
@@ -251,7 +243,8 @@ void message_pipe::close(std::move_only_function<void()> done)
         return done();
     auto const session = use_->session();
     use_.reset();
-    node_.end(session, loop_, [self = shared_from_this(), done = std::move(done)](result<void>) mutable { done(); });
+    node_.sessions().end(
+        session->key, loop_, [self = shared_from_this(), done = std::move(done)](result<void>) mutable { done(); });
 }
 
 }

@@ -56,7 +56,6 @@ private:
     void run_call(std::string id, protocol::revision revision, runtime::start_call start);
     void follow_standalone();
     void write(std::string_view message);
-    [[nodiscard]] protocol::revision revision() const;
 
     runtime::node& node_;
     runtime::service& service_;

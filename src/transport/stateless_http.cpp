@@ -26,12 +26,11 @@ std::optional<answer_form> form_for(http::request const& request, answer_form wa
     return std::nullopt;
 }
 
-/// Without the field and without a session there is no telling; the specification says which to take.
 protocol::revision revision_of(http::request const& request)
 {
     auto const version = request.header(protocol::header::version);
     auto const known = version ? protocol::parse_revision(*version) : std::nullopt;
-    return known.value_or(protocol::revision::r2025_03_26);
+    return known.value_or(protocol::assumed_revision);
 }
 
 void answer(http::exchange& exchange, answer_form form, std::string_view response)
@@ -131,19 +130,15 @@ void stateless_http::dispatch(exchange_ptr exchange, answer_form form, protocol:
                 : protocol::error_response(message.id, revision.error()));
     }
     auto const revision = revision_of(exchange->request());
-    auto outcome = service_.handle({node_, no_session, revision, message, trace ? &*trace : nullptr});
-    if (auto* const instant = std::get_if<runtime::instant_answer>(&outcome))
-        return answer(*exchange, form, instant->response);
-    if (auto* const deferred = std::get_if<runtime::deferred_answer>(&outcome))
-        return deferred->run([exchange, form](std::string response) { answer(*exchange, form, response); });
-    auto& start = std::get<runtime::start_call>(outcome);
-    if (start.once)
-        return answer(
-            *exchange, form,
-            protocol::error_response(
+    auto outcome = service_.find(message).run({node_, no_session, revision, message, trace ? &*trace : nullptr});
+    auto const reply = [exchange, form](std::string const& response) { answer(*exchange, form, response); };
+    runtime::perform(std::move(outcome), reply, [&](runtime::start_call start, auto const&) {
+        if (start.once)
+            return reply(protocol::error_response(
                 message.id, {code::invalid_params, "This endpoint keeps no sessions, and no outcome per key", {}}));
-    runtime::call_request request{message.id, revision, start.traits, caller_of(exchange->request()), {}, trace};
-    run_call(std::move(exchange), form, std::move(request), std::move(start));
+        runtime::call_request request{{message.id}, revision, start.traits, caller_of(exchange->request()), {}, trace};
+        run_call(exchange, form, std::move(request), std::move(start));
+    });
 }
 
 void stateless_http::run_call(
@@ -152,7 +147,7 @@ void stateless_http::run_call(
     auto& loop = exchange->loop();
     if (form == answer_form::json) {
         auto const held = std::make_shared<held_response>(exchange);
-        auto const call = node_.begin_held_call(
+        auto const call = node_.calls().begin_held(
             no_session, loop, std::move(request), [held](std::string response) { held->give(response); });
         if (!call)
             return refuse_begin(*exchange, call.error());
@@ -160,7 +155,7 @@ void stateless_http::run_call(
         start.run(*call);
         return held->begin();
     }
-    auto const begun = node_.begin_direct_call(loop, std::move(request));
+    auto const begun = node_.calls().begin_direct(loop, std::move(request));
     if (!begun)
         return refuse_begin(*exchange, begun.error());
     // As with a stream: the tool runs to its first wait before anything is written.
@@ -173,19 +168,13 @@ void stateless_http::run_call(
 
 void stateless_http::dispatch_batch(exchange_ptr exchange, answer_form form, posted& body)
 {
-    bool is_instant = form != answer_form::sse;
-    std::string ids;
-    std::erase_if(body.batch, [](auto const& each) { return each.kind != protocol::message_kind::request; });
+    bool const is_instant = route_batch(service_, body);
     if (body.batch.empty())
         return exchange->respond({202, {}, {}}, {});
-    for (auto const& each : body.batch) {
-        is_instant = is_instant && service_.is_instant(each);
-        ids += (ids.empty() ? "" : "\n") + each.id;
-    }
     auto& loop = exchange->loop();
     auto const revision = revision_of(exchange->request());
-    batch_context const context{node_, service_, no_session, revision};
-    if (is_instant || form == answer_form::json) {
+    batch_context const context{node_, no_session, revision};
+    if (form == answer_form::json || (is_instant && form != answer_form::sse)) {
         auto const held = std::make_shared<held_response>(exchange);
         hold_batch(
             context, exchange, body, [&](std::shared_ptr<runtime::call> const& call) { held->add(call); },
@@ -193,8 +182,8 @@ void stateless_http::dispatch_batch(exchange_ptr exchange, answer_form form, pos
         return held->begin();
     }
     auto trace = trace_of(*exchange, body.batch.front());
-    auto const begun
-        = node_.begin_direct_call(loop, {std::move(ids), revision, {}, caller_of(exchange->request()), {}, trace});
+    auto const begun = node_.calls().begin_direct(
+        loop, {ids_of(body.batch), revision, {}, caller_of(exchange->request()), {}, trace});
     if (!begun)
         return refuse_begin(*exchange, begun.error());
     auto const sink = std::make_shared<sse_sink>(std::move(exchange), begun->output);

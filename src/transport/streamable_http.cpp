@@ -45,7 +45,6 @@ void refuse_follow(http::exchange& exchange, runtime::follow_refusal why)
              "Conflict: the standalone stream of this session has a reader, or changes hands too often",
              {}},
             {{"Retry-After", retry_after_storm}});
-    case refusal::over_budget: return refuse_begin(exchange, make_error_code(errc::too_many_streams));
     case refusal::session_gone: return refuse_unknown_session(exchange);
     case refusal::unavailable: return refuse_begin(exchange, make_error_code(errc::unavailable));
     }
@@ -71,17 +70,43 @@ std::optional<std::string_view> cursor_of(http::request const& request) noexcept
     return cursor && cursor->empty() ? std::nullopt : cursor;
 }
 
-protocol::revision revision_of(runtime::session_use const& use)
+/// Gives a whole answer; its session is in use until then.
+struct json_answer {
+    exchange_ptr exchange;
+    runtime::session_use use;
+
+    void operator()(std::string_view response) const { exchange->respond({200, json_type, {}}, response); }
+};
+
+/// 202 says that it is kept.
+void acknowledge(http::exchange& exchange, result<void> const& kept)
 {
-    return protocol::parse_revision(use.record()->version).value_or(protocol::newest_revision);
+    if (!kept)
+        return refuse_begin(exchange, kept.error());
+    exchange.respond({202, {}, {}}, {});
 }
 
-/// Whether the call is to be made once: then it has a stream in any case.
-bool has_key(protocol::message const& message)
-{
-    auto const* meta = protocol::meta_of(message);
-    return meta && meta->contains(protocol::meta::idempotency_key);
-}
+/// Several things that are to be kept: done when all are, or with what went wrong.
+class kept_all {
+public:
+    kept_all(std::size_t count, store::completion<void> done) : open_(count), done_(std::move(done))
+    {
+        if (open_ == 0)
+            done_({});
+    }
+    void one(result<void> const& outcome)
+    {
+        if (!outcome)
+            whole_ = outcome;
+        if (--open_ == 0)
+            done_(whole_);
+    }
+
+private:
+    std::size_t open_;
+    result<void> whole_{};
+    store::completion<void> done_;
+};
 
 bool is_event_id_text(std::string_view text) noexcept
 {
@@ -117,9 +142,8 @@ void streamable_http::with_session(exchange_ptr exchange, F then)
         return refuse(
             *exchange, 400,
             {code::server_error, "Bad Request: Mcp-Session-Id header is required; initialize first", {}});
-    auto& loop = exchange->loop();
-    node_.use(
-        anonymous, *id, loop,
+    node_.sessions().use(
+        anonymous, *id,
         [exchange = std::move(exchange), then = std::move(then)](result<runtime::session_use> use) mutable {
             if (!use)
                 return refuse_begin(*exchange, use.error());
@@ -143,7 +167,7 @@ void streamable_http::post(exchange_ptr exchange)
         return;
     if (body->is_batch())
         return with_session(std::move(exchange), [this, body](exchange_ptr of, runtime::session_use use) {
-            if (check_batch(*of, revision_of(use)))
+            if (check_batch(*of, use.revision()))
                 dispatch_batch(std::move(of), std::move(use), body);
         });
     if (body->message.method == protocol::method::initialize && body->message.kind == protocol::message_kind::request)
@@ -155,50 +179,55 @@ void streamable_http::post(exchange_ptr exchange)
 
 void streamable_http::dispatch_batch(exchange_ptr exchange, runtime::session_use use, std::shared_ptr<posted> body)
 {
-    std::string ids;
-    bool is_instant = settings_.answer != answer_form::sse;
     std::vector<protocol::message> notices;
-    for (auto const& each : body->batch) {
-        if (each.kind == protocol::message_kind::notification)
+    for (auto const& each : body->batch)
+        if (each.kind != protocol::message_kind::request)
             notices.push_back(each);
-        else if (each.kind == protocol::message_kind::response)
-            node_.take_answer(use.session(), each);
-        else {
-            is_instant = is_instant && service_.is_instant(each);
-            ids += (ids.empty() ? "" : "\n") + each.id;
-        }
-    }
-    std::erase_if(body->batch, [](auto const& each) { return each.kind != protocol::message_kind::request; });
+    bool const is_instant = route_batch(service_, *body);
     // After the requests that they may be about.
-    auto const take_notices
-        = [this, session = use.session(), &loop = exchange->loop(), body, notices = std::move(notices)] {
-              for (auto const& each : notices)
-                  runtime::handle_notification(node_, session, each, loop, [] {});
-          };
-    if (body->batch.empty()) {
-        take_notices();
-        return exchange->respond({202, {}, {}}, {});
+    auto take_notices = [this, session = use.session(), &loop = exchange->loop(), body,
+                         notices = std::move(notices)](store::completion<void> done) {
+        auto const kept = std::make_shared<kept_all>(notices.size(), std::move(done));
+        for (auto const& each : notices)
+            take(session, each, loop, [kept](result<void> outcome) { kept->one(outcome); });
+    };
+    if (body->batch.empty())
+        return take_notices([exchange](result<void> kept) { acknowledge(*exchange, kept); });
+    auto then = [take_notices = std::move(take_notices)] { take_notices([](result<void>) {}); };
+    bool const is_held = settings_.answer == answer_form::json || (is_instant && settings_.answer != answer_form::sse);
+    if (is_held) {
+        batch_context const context{node_, use.session(), use.revision()};
+        hold_batch(context, exchange, *body, [](auto const&) {}, json_answer{exchange, std::move(use)});
+        return then();
     }
-    if (is_instant || settings_.answer == answer_form::json) {
-        auto const kept = std::make_shared<runtime::session_use>(std::move(use));
-        hold_batch(
-            {node_, service_, kept->session(), revision_of(*kept)}, exchange, *body, [](auto const&) {},
-            [exchange, kept](std::string all) { exchange->respond({200, json_type, {}}, all); });
-        return take_notices();
-    }
-    run_batch(std::move(exchange), use, std::move(body), std::move(ids), take_notices);
+    run_batch(std::move(exchange), use, std::move(body), std::move(then));
+}
+
+void streamable_http::take(
+    std::shared_ptr<runtime::live_session> const& session, protocol::message const& message, base::loop& loop,
+    store::completion<void> done)
+{
+    if (message.kind == protocol::message_kind::notification)
+        runtime::handle_notification(node_, session, message, loop, std::move(done));
+    else
+        node_.calls().take_answer(*session, message, std::move(done));
 }
 
 void streamable_http::run_batch(
-    exchange_ptr exchange, runtime::session_use const& use, std::shared_ptr<posted> body, std::string ids,
+    exchange_ptr exchange, runtime::session_use const& use, std::shared_ptr<posted> body,
     std::move_only_function<void()> then)
 {
     auto& loop = exchange->loop();
-    auto const revision = revision_of(use);
+    auto const revision = use.revision();
     auto trace = trace_of(*exchange, body->batch.front());
-    runtime::call_request request{
-        std::move(ids), revision, {}, caller_of(exchange->request()), {}, trace, exchange->request().body().size()};
-    node_.begin_call(
+    runtime::call_request request{ids_of(body->batch),
+                                  revision,
+                                  {},
+                                  caller_of(exchange->request()),
+                                  {},
+                                  trace,
+                                  exchange->request().body().size()};
+    node_.calls().begin(
         use, loop, std::move(request),
         [this, exchange = std::move(exchange), body, revision, trace, session = use.session(),
          then = std::move(then)](result<runtime::begun_call> begun) mutable {
@@ -209,7 +238,7 @@ void streamable_http::run_batch(
             note_stream(*exchange, *begun->following);
             auto const sink = std::make_shared<sse_sink>(std::move(exchange), begun->following);
             sink->begin();
-            transport::run_batch({node_, service_, session, revision}, begun->call, *body, trace ? &*trace : nullptr);
+            transport::run_batch({node_, session, revision}, begun->call, *body, trace ? &*trace : nullptr);
             then();
             begun->following->start(sink);
         });
@@ -220,49 +249,39 @@ void streamable_http::dispatch(exchange_ptr exchange, runtime::session_use use, 
     auto const& message = body->message;
     auto trace = trace_of(*exchange, message);
     if (message.kind != protocol::message_kind::request) {
-        if (message.kind == protocol::message_kind::notification) {
-            auto& loop = exchange->loop();
-            auto const session = use.session();
-            auto const kept = std::make_shared<runtime::session_use>(std::move(use));
-            return runtime::handle_notification(node_, session, message, loop, [exchange = std::move(exchange), kept] {
-                exchange->respond({202, {}, {}}, {});
-            });
-        }
-        node_.take_answer(use.session(), message);
-        return exchange->respond({202, {}, {}}, {});
+        auto& loop = exchange->loop();
+        auto const session = use.session();
+        auto const kept = std::make_shared<runtime::session_use>(std::move(use));
+        return take(session, message, loop, [exchange = std::move(exchange), kept](result<void> outcome) {
+            acknowledge(*exchange, outcome);
+        });
     }
-    auto const revision = revision_of(use);
-    if (settings_.answer == answer_form::sse && service_.is_instant(message) && !has_key(message))
-        return run_instant(std::move(exchange), use, std::move(body), std::move(trace));
-    auto outcome = service_.handle({node_, use.session(), revision, message, trace ? &*trace : nullptr});
-    if (auto* const instant = std::get_if<runtime::instant_answer>(&outcome))
-        return exchange->respond({200, json_type, {}}, instant->response);
-    if (auto* const start = std::get_if<runtime::start_call>(&outcome))
-        return run_call(std::move(exchange), use, message.id, revision, std::move(*start), std::move(trace));
-    auto& deferred = std::get<runtime::deferred_answer>(outcome);
-    auto const kept = std::make_shared<runtime::session_use>(std::move(use));
-    deferred.run([exchange = std::move(exchange), kept](std::string response) {
-        exchange->respond({200, json_type, {}}, response);
-    });
+    auto const revision = use.revision();
+    auto route = service_.find(message);
+    if (settings_.answer == answer_form::sse && route.is_instant && !route.has_key)
+        return run_instant(std::move(exchange), use, std::move(body), std::move(route), std::move(trace));
+    auto outcome = route.run({node_, use.session(), revision, message, trace ? &*trace : nullptr});
+    runtime::perform(
+        std::move(outcome), json_answer{std::move(exchange), std::move(use)},
+        [&](runtime::start_call start, json_answer to) {
+            run_call(std::move(to.exchange), to.use, message.id, revision, std::move(start), std::move(trace));
+        });
 }
 
 void streamable_http::run_instant(
-    exchange_ptr exchange, runtime::session_use const& use, std::shared_ptr<posted const> body,
+    exchange_ptr exchange, runtime::session_use const& use, std::shared_ptr<posted const> body, runtime::route route,
     std::optional<protocol::trace_context> trace)
 {
-    auto const revision = revision_of(use);
+    auto const revision = use.revision();
     runtime::start_call start;
     start.traits.is_tool_call = false;
-    // Handled when the stream is there: what is refused has not run.
-    start.run = [this, body, revision, trace](std::shared_ptr<runtime::call> const& call) {
-        auto outcome
-            = service_.handle({node_, call->shared_session(), revision, body->message, trace ? &*trace : nullptr});
-        if (auto* const instant = std::get_if<runtime::instant_answer>(&outcome))
-            call->answer(std::move(instant->response));
-        else if (auto* const deferred = std::get_if<runtime::deferred_answer>(&outcome))
-            deferred->run([call](std::string response) { call->answer(std::move(response)); });
-        else // registered anew since it was looked at
-            std::get<runtime::start_call>(outcome).run(call);
+    // Run when the stream is there: what is refused has not run.
+    start.run = [this, body, revision, route = std::move(route),
+                 trace](std::shared_ptr<runtime::call> const& call) mutable {
+        auto outcome = route.run({node_, call->shared_session(), revision, body->message, trace ? &*trace : nullptr});
+        runtime::perform(
+            std::move(outcome), [call](std::string response) { call->answer(std::move(response)); },
+            [&](runtime::start_call inner, auto const&) { inner.run(call); });
     };
     run_call(std::move(exchange), use, body->message.id, revision, std::move(start), std::move(trace));
 }
@@ -273,7 +292,7 @@ void streamable_http::run_call(
 {
     auto& loop = exchange->loop();
     runtime::call_request request{
-        std::move(id),
+        {std::move(id)},
         revision,
         start.traits,
         caller_of(exchange->request()),
@@ -285,18 +304,18 @@ void streamable_http::run_call(
             return exchange->respond(
                 {200, json_type, {}},
                 protocol::error_response(
-                    request.id,
+                    request.ids.front(),
                     {code::invalid_params, "This server answers with --answer json and keeps no outcome per key", {}}));
         auto const call
-            = node_.begin_held_call(use.session(), loop, std::move(request), [exchange](std::string response) {
+            = node_.calls().begin_held(use.session(), loop, std::move(request), [exchange](std::string response) {
                   exchange->respond({200, json_type, {}}, response);
               });
         if (!call)
             return refuse_begin(*exchange, call.error());
         return start.run(*call);
     }
-    auto request_id = request.id;
-    node_.begin_call(
+    auto request_id = request.ids.front();
+    node_.calls().begin(
         use, loop, std::move(request),
         [this, exchange = std::move(exchange), start = std::move(start),
          id = std::move(request_id)](result<runtime::begun_call> begun) mutable {
@@ -311,8 +330,8 @@ void streamable_http::run_call(
             // what it has said by then leave in one write.
             auto const sink = std::make_shared<sse_sink>(std::move(exchange), begun->following);
             sink->begin();
-            if (begun->twin)
-                runtime::repeat(node_, begun->call, *begun->twin, std::move(start.progress_token));
+            if (begun->repeats)
+                runtime::repeat(node_, begun->call, *begun->repeats, std::move(start.progress_token));
             else
                 start.run(begun->call);
             begun->following->start(sink);
@@ -331,9 +350,8 @@ void streamable_http::initialize(exchange_ptr exchange, protocol::message const&
     auto const session = exchange->request().header(protocol::header::session);
     if (!session)
         return open_session(std::move(exchange), message.id, std::move(*hello));
-    auto& loop = exchange->loop();
-    node_.use(
-        anonymous, *session, loop,
+    node_.sessions().use(
+        anonymous, *session,
         [this, exchange = std::move(exchange), hello = std::move(*hello),
          id = message.id](result<runtime::session_use> use) mutable {
             if (!use) {
@@ -346,7 +364,7 @@ void streamable_http::initialize(exchange_ptr exchange, protocol::message const&
                     *exchange, 400, {code::invalid_request, "Invalid Request: Server already initialized", {}});
             auto const revision = hello.revision;
             auto const kept = std::make_shared<runtime::session_use>(std::move(*use));
-            node_.reopen(
+            node_.sessions().reopen(
                 *kept, std::move(hello),
                 [this, exchange = std::move(exchange), kept, revision,
                  id = std::move(id)](result<void> reopened) mutable {
@@ -359,10 +377,9 @@ void streamable_http::initialize(exchange_ptr exchange, protocol::message const&
 
 void streamable_http::open_session(exchange_ptr exchange, std::string id, runtime::client_hello hello)
 {
-    auto& loop = exchange->loop();
     auto const revision = hello.revision;
-    node_.open(
-        std::move(hello), loop,
+    node_.sessions().open(
+        std::move(hello),
         [this, exchange = std::move(exchange), id = std::move(id), revision](result<runtime::session_use> use) mutable {
             if (!use)
                 return refuse_begin(*exchange, use.error());
@@ -378,7 +395,7 @@ void streamable_http::answer_initialize(
     auto const mode
         = settings_.answer == answer_form::json ? runtime::session_mode::kept : runtime::session_mode::resumable;
     auto response = protocol::result_response(
-        id, service_.initialize_result(revision, mode, use.session()->current_record()->offers));
+        id, service_.initialize_result(revision, mode, use.session()->current_record()->told_features));
     if (settings_.answer != answer_form::sse)
         return exchange->respond({200, json_type, {{protocol::header::session, session}}}, response);
     // The priming event would be the first thing of a stream that ends with it; the answer is one event without id.
@@ -401,7 +418,7 @@ void streamable_http::get(exchange_ptr exchange)
         auto const& request = of->request();
         trace_of(*of, {}); // for the access log
         runtime::follow_request follow{cursor_of(request), caller_of(request)};
-        node_.follow(
+        node_.attachments().follow(
             use, loop, follow,
             [of](std::expected<std::shared_ptr<runtime::following>, runtime::follow_refusal> followed) {
                 if (!followed)
@@ -419,7 +436,7 @@ void streamable_http::remove(exchange_ptr exchange)
     with_session(std::move(exchange), [this](exchange_ptr of, runtime::session_use use) {
         auto& loop = of->loop();
         trace_of(*of, {}); // for the access log
-        node_.end(use.session(), loop, [of](result<void> ended) {
+        node_.sessions().end(use.session()->key, loop, [of](result<void> ended) {
             if (!ended)
                 return refuse_begin(*of, ended.error());
             of->respond({200, {}, {}}, {});

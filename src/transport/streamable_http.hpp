@@ -48,12 +48,16 @@ private:
         exchange_ptr exchange, runtime::session_use const& use, std::string id, protocol::revision revision);
     void dispatch_batch(exchange_ptr exchange, runtime::session_use use, std::shared_ptr<posted> body);
     void run_batch(
-        exchange_ptr exchange, runtime::session_use const& use, std::shared_ptr<posted> body, std::string ids,
+        exchange_ptr exchange, runtime::session_use const& use, std::shared_ptr<posted> body,
         std::move_only_function<void()> then);
+    /// A notification, or an answer to a question of ours. Done once what it asks for is kept.
+    void take(
+        std::shared_ptr<runtime::live_session> const& session, protocol::message const& message, base::loop& loop,
+        store::completion<void> done);
     void dispatch(exchange_ptr exchange, runtime::session_use use, std::shared_ptr<posted const> body);
     void run_instant(
         exchange_ptr exchange, runtime::session_use const& use, std::shared_ptr<posted const> body,
-        std::optional<protocol::trace_context> trace);
+        runtime::route route, std::optional<protocol::trace_context> trace);
     void run_call(
         exchange_ptr exchange, runtime::session_use const& use, std::string id, protocol::revision revision,
         runtime::start_call start, std::optional<protocol::trace_context> trace = std::nullopt);

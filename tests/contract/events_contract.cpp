@@ -89,31 +89,6 @@ TEST_P(StoreContract, RefusesAWrongFence)
     EXPECT_EQ(read(key)->state.top.sequence, 0u);
 }
 
-TEST_P(StoreContract, FencesTheOldOwnerOffAfterAClaim)
-{
-    stream_key const key{made(), 1};
-    auto const old = opened(key);
-    auto const fresh = claim(key, "node/2");
-    ASSERT_TRUE(fresh);
-    EXPECT_EQ(error_of(append(key, old, {event("from the old owner")})), errc::fenced);
-    EXPECT_TRUE(append(key, fresh->fence, {event("from the new owner")}));
-}
-
-TEST_P(StoreContract, RefusesAClaimOfAFinishedCall)
-{
-    stream_key const key{made(), 1};
-    finish(key, opened(key));
-    EXPECT_EQ(error_of(claim(key, "node/2")), errc::finished);
-}
-
-TEST_P(StoreContract, RefusesAClaimOfWhatIsNoCall)
-{
-    auto const session = made();
-    ASSERT_TRUE(append({session, standalone}, 0, {event("a")}));
-    EXPECT_EQ(error_of(claim({session, standalone}, "node/2")), errc::not_found);
-    EXPECT_EQ(error_of(claim({session, 1}, "node/2")), errc::not_found);
-}
-
 TEST_P(StoreContract, HasTheStandaloneStreamFromItsFirstUse)
 {
     auto const page = read({made(), standalone});
@@ -123,11 +98,14 @@ TEST_P(StoreContract, HasTheStandaloneStreamFromItsFirstUse)
     EXPECT_FALSE(page->state.finished);
 }
 
-TEST_P(StoreContract, TakesAnyFenceOnTheStandaloneStream)
+TEST_P(StoreContract, TakesTheAppendsOfEveryOwnerOnTheStandaloneStream)
 {
     stream_key const key{made(), standalone};
-    EXPECT_TRUE(append(key, 0, {event("a")}));
-    EXPECT_EQ(append(key, 12345, {event("b")})->sequence, 2u);
+    EXPECT_EQ(append_standalone(key, node_1, 1, {event("a")})->sequence, 1u);
+    EXPECT_EQ(append_standalone(key, node_2, 1, {event("b"), event("c")})->sequence, 3u);
+    EXPECT_EQ(append_standalone(key, node_1, 2, {event("d")})->sequence, 4u);
+    EXPECT_EQ(texts(read(key)), (strings{"a", "b", "c", "d"}));
+    EXPECT_EQ(state_of(key).top.epoch, epoch);
 }
 
 TEST_P(StoreContract, NamesItsEpochEverywhere)
@@ -142,9 +120,10 @@ TEST_P(StoreContract, NamesItsEpochEverywhere)
 TEST_P(StoreContract, DoesNotFindAStreamThatWasNotOpened)
 {
     stream_key const key{made(), 1};
-    EXPECT_EQ(error_of(append(key, 1, {event("a")})), errc::not_found);
-    EXPECT_EQ(error_of(read(key)), errc::not_found);
-    EXPECT_EQ(error_of(reader(key)), errc::not_found);
+    EXPECT_EQ(error_of(append(key, 1, {event("a")})), errc::stream_gone);
+    EXPECT_EQ(error_of(read(key)), errc::stream_gone);
+    EXPECT_EQ(error_of(reader(key)), errc::stream_gone);
+    EXPECT_EQ(error_of(attach(key, from_start(reader_of(1)))), errc::stream_gone);
     EXPECT_FALSE(exists(key));
 }
 
@@ -153,11 +132,11 @@ TEST_P(StoreContract, RefusesToOpenAStreamInASessionThatIsNotThere)
     EXPECT_EQ(error_of(try_open({key_of(1), 1})), errc::not_found);
 }
 
-TEST_P(StoreContract, RefusesToOpenAStreamTwice)
+TEST_P(StoreContract, RefusesToOpenAStreamOfAnotherOwner)
 {
     stream_key const key{made(), 1};
-    auto const fence = opened(key);
-    EXPECT_EQ(error_of(try_open(key)), errc::conflict);
+    auto const fence = opened(key, {"1"}, node_1);
+    EXPECT_EQ(error_of(try_open(key, {"1"}, node_2)), errc::conflict);
     EXPECT_TRUE(append(key, fence, {event("the first one goes on")}));
 }
 
@@ -167,15 +146,16 @@ TEST_P(StoreContract, GivesEveryCallAFenceOfItsOwn)
     EXPECT_NE(opened({session, 1}), opened({session, 2}));
 }
 
-TEST_P(StoreContract, KeepsWhatAStreamWasOpenedWith)
+TEST_P(StoreContract, KeepsTheDialectThatAStreamWasOpenedWith)
 {
     stream_key const key{made(), 1};
-    opened(key, "\"abc\"");
-    auto const meta = await<stream_meta>([&](auto done) { store().inspect(key, std::move(done)); });
-    ASSERT_TRUE(meta);
-    EXPECT_EQ(meta->kind, stream_kind::request);
-    EXPECT_EQ(meta->tag, "2025-11-25");
-    EXPECT_EQ(meta->label, "\"abc\"");
+    auto meta = meta_of();
+    meta.dialect = "2025-06-18";
+    ASSERT_TRUE(open_as(key, meta));
+    auto const attached = attach(key, from_start(reader_of(1)));
+    ASSERT_TRUE(attached);
+    EXPECT_EQ(attached->kind, stream_kind::request);
+    EXPECT_EQ(attached->dialect, "2025-06-18");
 }
 
 // --- read
@@ -239,14 +219,14 @@ TEST_P(StoreContract, CarriesTheReadersMark)
 {
     stream_key const key{made(), 1};
     ASSERT_TRUE(append(key, opened(key), {event("a"), event("b")}));
-    store().note_reader(key, {true, 2, 2, 2, 2, 1});
-    auto const mark = reader(key);
-    ASSERT_TRUE(mark);
-    EXPECT_TRUE(mark->attached);
-    EXPECT_EQ(mark->position, 2u);
-    EXPECT_EQ(mark->offset, 2u);
-    EXPECT_EQ(mark->sent, 2u);
-    EXPECT_EQ(mark->delivered, 1u);
+    auto const one = follow(key, reader_of(1));
+    store().note_reader(key, one.id, mark_at(2, 2, 1));
+    auto const mark = reader_once(key, [](reader_mark const& now) { return now.position == 2; });
+    EXPECT_TRUE(mark.attached);
+    EXPECT_EQ(mark.position, 2u);
+    EXPECT_EQ(mark.offset, 2u);
+    EXPECT_EQ(mark.sent, 2u);
+    EXPECT_EQ(mark.delivered, 1u);
     EXPECT_EQ(read(key)->state.reader.delivered, 1u);
 }
 
@@ -256,90 +236,96 @@ TEST_P(StoreContract, WakesAfterGrowth)
 {
     stream_key const key{made(), 1};
     auto const fence = opened(key);
-    int woken = 0;
-    auto const handle = store().watch(key, event_store::interest::growth, [&] { ++woken; });
-    EXPECT_EQ(woken, 0);
+    auto const growth = watch(key, event_store::interest::growth);
+    EXPECT_EQ(*growth.count, 0);
     ASSERT_TRUE(append(key, fence, {event("a")}));
-    GetParam().wait([&] { return woken > 0; });
-    EXPECT_GT(woken, 0);
+    EXPECT_TRUE(is_woken(growth));
 }
 
 TEST_P(StoreContract, ShowsTheEventToTheOneItWakes)
 {
-    stream_key const key{made(), 1};
-    auto const fence = opened(key);
-    bool was_there = false;
-    auto const handle
-        = store().watch(key, event_store::interest::growth, [&] { was_there = read(key)->state.top.sequence == 1; });
-    ASSERT_TRUE(append(key, fence, {event("a")}));
-    GetParam().wait([&] { return was_there; });
-    EXPECT_TRUE(was_there);
+    stream_key const key{made(), standalone};
+    auto const growth = watch(key, event_store::interest::growth);
+    bool is_appended = false;
+    store().append_standalone(key, node_1, 1, {event("a")}, [&](auto const& top) {
+        EXPECT_TRUE(top);
+        is_appended = true;
+    });
+    ASSERT_TRUE(is_woken(growth));
+    EXPECT_EQ(state_of(key).top.sequence, 1u);
+    EXPECT_TRUE(eventually([&] { return is_appended; }));
 }
 
 TEST_P(StoreContract, WakesAfterTheFinish)
 {
     stream_key const key{made(), 1};
     auto const fence = opened(key);
-    int woken = 0;
-    auto const handle = store().watch(key, event_store::interest::growth, [&] { ++woken; });
+    auto const growth = watch(key, event_store::interest::growth);
     ASSERT_TRUE(append(key, fence, {}, true));
-    GetParam().wait([&] { return woken > 0; });
-    EXPECT_GT(woken, 0);
+    EXPECT_TRUE(is_woken(growth));
 }
 
-TEST_P(StoreContract, WakesAfterTheEndOfTheSession)
+TEST_P(StoreContract, WakesFollowersWhenTheSessionGoes)
 {
     auto const session = made();
     opened({session, 1});
-    int woken = 0;
-    bool was_gone = false;
-    auto const handle = store().watch({session, 1}, event_store::interest::growth, [&] {
-        ++woken;
-        was_gone = !exists({session, 1});
-    });
-    auto const other = store().watch({session, standalone}, event_store::interest::growth, [&] { ++woken; });
-    ASSERT_TRUE(end(session));
-    GetParam().wait([&] { return woken >= 2; });
-    EXPECT_GE(woken, 2);
-    EXPECT_TRUE(was_gone);
+    auto const request = watch({session, 1}, event_store::interest::growth);
+    auto const other = watch({session, standalone}, event_store::interest::growth);
+    ASSERT_TRUE(remove(session));
+    EXPECT_TRUE(is_woken(request));
+    EXPECT_TRUE(is_woken(other));
+    EXPECT_EQ(error_of(read({session, 1})), errc::not_found);
+}
+
+TEST_P(StoreContract, WakesFollowersWhenTheStreamGoes)
+{
+    auto const session = made();
+    finished_and_delivered({session, 1});
+    auto const growth = watch({session, 1}, event_store::interest::growth);
+    sweep_after(limit_.event_age + moment);
+    EXPECT_TRUE(is_woken(growth));
+    EXPECT_EQ(error_of(read({session, 1})), errc::stream_gone);
 }
 
 TEST_P(StoreContract, DoesNotWakeWhenTheHandleHasGone)
 {
     stream_key const key{made(), 1};
     auto const fence = opened(key);
-    int woken = 0;
-    auto handle = store().watch(key, event_store::interest::growth, [&] { ++woken; });
-    handle.reset();
+    auto growth = watch(key, event_store::interest::growth);
+    growth.handle.reset();
     ASSERT_TRUE(append(key, fence, {event("a")}));
-    ASSERT_TRUE(end(key.session));
-    EXPECT_EQ(woken, 0);
+    ASSERT_TRUE(remove(key.session));
+    EXPECT_EQ(*growth.count, 0);
 }
 
 TEST_P(StoreContract, LetsAHandleOutliveItsSession)
 {
     stream_key const key{made(), 1};
     opened(key);
-    auto handle = store().watch(key, event_store::interest::growth, [] {});
-    ASSERT_TRUE(end(key.session));
-    handle.reset();
+    auto growth = watch(key, event_store::interest::growth);
+    ASSERT_TRUE(remove(key.session));
+    growth.handle.reset();
 }
 
-TEST_P(StoreContract, WakesTheWriterWhenTheReaderMoves)
+TEST_P(StoreContract, WakesTheWriterWhenTheReaderMovesAndWhenItLeaves)
 {
     stream_key const key{made(), 1};
     ASSERT_TRUE(append(key, opened(key), {event("a")}));
-    int woken = 0;
-    auto const handle = store().watch(key, event_store::interest::reader, [&] { ++woken; });
-    store().note_reader(key, {true, 1, 1, 1, 1, 1});
-    GetParam().wait([&] { return woken > 0; });
-    EXPECT_GT(woken, 0);
+    auto const one = follow(key, reader_of(1));
+    auto const moves = watch(key, event_store::interest::reader);
+    store().note_reader(key, one.id, mark_at(1, 1, 1));
+    EXPECT_TRUE(is_woken(moves));
+    auto const leaves = watch(key, event_store::interest::reader);
+    leave(key, one);
+    EXPECT_TRUE(is_woken(leaves));
 }
 
 TEST_P(StoreContract, IgnoresAMarkOnAStreamThatIsNotThere)
 {
     auto const session = made();
-    store().note_reader({session, 5}, {true, 1, 1, 1, 1, 1});
+    store().note_reader({session, 5}, reader_of(1).id, mark_at(1, 1, 1));
+    store().detach({session, 5}, reader_of(1).id, mark_at(1, 1, 1));
+    store().dismiss({session, 5}, {});
     EXPECT_FALSE(exists({session, 5}));
 }
 
@@ -351,17 +337,19 @@ TEST_P(StoreContract, NeverTakesBackWhatWasDelivered)
     finish(key, opened(key));
     EXPECT_EQ(error_of(try_open({session, 2})), errc::too_many_streams);
     store().note_delivered(key, 1);
-    EXPECT_EQ(reader(key)->delivered, 1u);
-    // A late mark of an older reader, and one of who never came.
-    store().note_reader(key, {true, 0, 0, 0, 0, 0});
-    store().note_reader(key, {});
+    EXPECT_EQ(delivered(key, 1), 1u);
+    // A late mark of a reader, and one of who never came.
+    auto const one = follow(key, reader_of(1));
+    store().note_reader(key, one.id, mark_at(0, 0, 0));
+    store().note_reader(key, reader_of(2).id, {});
     store().note_delivered(key, 0);
     EXPECT_EQ(reader(key)->delivered, 1u);
-    EXPECT_FALSE(reader(key)->attached);
     store().note_delivered(key, 100); // what is not there cannot have arrived
     EXPECT_EQ(reader(key)->delivered, 1u);
     store().note_delivered({session, 77}, 1);
     EXPECT_FALSE(exists({session, 77}));
+    leave(key, one);
+    ASSERT_TRUE(is_left(key));
     EXPECT_TRUE(try_open({session, 2}));
 }
 

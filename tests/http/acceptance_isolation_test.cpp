@@ -1,4 +1,4 @@
-// Acceptance scenarios AS-33…38: own stream only, ids, origins. Named after requirements.md, section 4.
+// Acceptance scenarios AS-33…38: own stream only, ids, origins. docs/scenarios.md has a line for each.
 #include "support/server_fixture.hpp"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ TEST_F(AcceptanceIsolation, AS33_ReplayOnlyFromOwnStream)
     read_until(a, from_a, [](seen const& so_far) { return so_far.logs().size() >= 3; }); // start, A1, A2
     a.close();
     auto const from_b = read_to_end(b);
-    ASSERT_TRUE(advance_until([&] { return host().node().running_calls() == 0; }));
+    ASSERT_TRUE(advance_until([&] { return host().node().departures().calls() == 0; }));
     auto resumed = get(session, from_a.cursor);
     ASSERT_EQ(resumed.head().status, 200u);
     auto const rest = read_to_end(resumed);

@@ -1,4 +1,4 @@
-// Acceptance scenarios AS-39…43 and AS-54: limits, long lives, polling. Named after requirements.md, section 4.
+// Acceptance scenarios AS-39…43 and AS-54: limits, long lives, polling. docs/scenarios.md has a line for each.
 #include "support/server_fixture.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ TEST_F(AcceptanceLimits, AS39_TrimmedHistory)
     seen before;
     read_until(stream, before, [](seen const& so_far) { return so_far.events.size() == 1; });
     stream.close();
-    ASSERT_TRUE(advance_until([&] { return host().node().running_calls() == 0; }, 1s));
+    ASSERT_TRUE(advance_until([&] { return host().node().departures().calls() == 0; }, 1s));
     EXPECT_EQ(appended(), 251);
 
     auto resumed = get(session, before.cursor);
@@ -51,14 +51,14 @@ TEST_F(AcceptanceLimits, AS39_GapNoticeWhateverTheLogLevel)
     stream.close();
     EXPECT_EQ(post(session, rpc("1", "logging/setLevel", R"({"level":"emergency"})")).status, 200u);
     // From then on nothing is sent, so only the beginning and the result exist; trim by another call.
-    ASSERT_TRUE(advance_until([&] { return host().node().running_calls() == 0; }, 1s));
+    ASSERT_TRUE(advance_until([&] { return host().node().departures().calls() == 0; }, 1s));
     EXPECT_EQ(appended(), 2); // "starting", the result
     EXPECT_EQ(post(session, rpc("1", "logging/setLevel", R"({"level":"debug"})")).status, 200u);
     auto other = open_post(session, tool_call("10", "utility-notifications", utility_arguments("t", 20, 1000)));
     auto const its_priming = other.next_event();
     ASSERT_TRUE(its_priming);
     other.close();
-    ASSERT_TRUE(advance_until([&] { return host().node().running_calls() == 0; }, 1s));
+    ASSERT_TRUE(advance_until([&] { return host().node().departures().calls() == 0; }, 1s));
     EXPECT_EQ(post(session, rpc("1", "logging/setLevel", R"({"level":"emergency"})")).status, 200u);
     auto resumed = get(session, its_priming->id);
     auto const rest = read_to_end(resumed);
@@ -76,7 +76,7 @@ TEST_F(AcceptanceLimits, AS39_UndeliveredResultIsPinned)
     seen before;
     read_until(stream, before, [](seen const& so_far) { return so_far.events.size() == 1; });
     stream.close();
-    ASSERT_TRUE(advance_until([&] { return host().node().running_calls() == 0; }));
+    ASSERT_TRUE(advance_until([&] { return host().node().departures().calls() == 0; }));
     advance_in_steps(6min, 10s);
     auto resumed = get(session, before.cursor);
     ASSERT_EQ(resumed.head().status, 200u);
@@ -109,13 +109,13 @@ TEST_F(AcceptanceLimits, AS40_SlowConsumer)
     }));
     auto const& limits = settings_.runtime.limits;
     EXPECT_LT(appended() * bytes, static_cast<double>(limits.bytes_per_stream));
-    EXPECT_EQ(host().node().running_calls(), 1u);
+    EXPECT_EQ(host().node().departures().calls(), 1u);
     EXPECT_EQ(echo(bystander, "meanwhile"), "Echo: meanwhile");
     EXPECT_LE(host().store().census().bytes, limits.bytes_per_stream + bytes);
 
     // After flow.stall its connection is closed, and the call goes on.
-    ASSERT_TRUE(advance_until([&] { return host().node().running_calls() == 0; }, 1s));
-    EXPECT_TRUE(eventually([&] { return host().node().open_followings() == 0; }));
+    ASSERT_TRUE(advance_until([&] { return host().node().departures().calls() == 0; }, 1s));
+    EXPECT_TRUE(eventually([&] { return host().node().departures().connections() == 0; }));
     EXPECT_EQ(appended(), count + 1);
     EXPECT_LE(host().store().census().bytes, limits.bytes_per_stream + bytes);
     advance_in_steps(60s, 5s);
@@ -258,7 +258,7 @@ TEST_F(AcceptanceLimits, AS41_NoneEvictable)
         cursors.push_back(priming->id);
         stream.close();
     }
-    ASSERT_TRUE(advance_until([&] { return host().node().running_calls() == 3; }));
+    ASSERT_TRUE(advance_until([&] { return host().node().departures().calls() == 3; }));
     auto const refused = post(session, tool_call("6", "counted"));
     EXPECT_EQ(refused.status, 429u);
     EXPECT_TRUE(refused.header("Retry-After"));
@@ -338,7 +338,7 @@ TEST_F(AcceptanceLimits, AS54_ServerInitiatedPolling)
     EXPECT_EQ(stream.how_it_ended(), http_client::ending::complete);
     EXPECT_FALSE(stream.next_event());
     EXPECT_EQ(stream.retry_ms(), 500u);
-    EXPECT_EQ(host().node().running_calls(), 1u);
+    EXPECT_EQ(host().node().departures().calls(), 1u);
     advance_in_steps(500ms, 50ms);
     auto resumed = get(session, priming->id);
     ASSERT_EQ(resumed.head().status, 200u);

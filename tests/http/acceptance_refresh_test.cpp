@@ -1,4 +1,4 @@
-// Acceptance scenarios AS-01…12: refresh and replay. Named after requirements.md, section 4.
+// Acceptance scenarios AS-01…12: refresh and replay. docs/scenarios.md has a line for each.
 #include "support/server_fixture.hpp"
 
 #include <fmt/format.h>
@@ -109,7 +109,7 @@ TEST_F(Acceptance, AS02_ResultDuringTheGap)
     stream.close();
     settle();
     auto const written = delivered() + replayed();
-    ASSERT_TRUE(advance_until([&] { return host().node().running_calls() == 0; }));
+    ASSERT_TRUE(advance_until([&] { return host().node().departures().calls() == 0; }));
     advance_in_steps(3s, 500ms);
     EXPECT_EQ(delivered() + replayed(), written) << "something was written while nobody was there";
     EXPECT_EQ(appended(), 9); // start, 6, complete, result
@@ -499,7 +499,7 @@ TEST_F(Acceptance, AS12_CancelAfterRefresh)
     EXPECT_EQ(at(last, "error/data/reason"), "cancelled");
     EXPECT_TRUE(at(last, "result").is_null());
     EXPECT_EQ(appended(), 2);
-    EXPECT_EQ(host().node().running_calls(), 0u);
+    EXPECT_EQ(host().node().departures().calls(), 0u);
     // Another cancel of the same call is ignored.
     EXPECT_EQ(post(session, notification("notifications/cancelled", R"({"requestId":42})")).status, 202u);
     settle();
@@ -518,9 +518,9 @@ TEST_F(Acceptance, AS12_CancelWithNobodyAttached)
     // An id of another type is another id.
     EXPECT_EQ(post(session, notification("notifications/cancelled", R"({"requestId":7})")).status, 202u);
     settle();
-    EXPECT_EQ(host().node().running_calls(), 1u);
+    EXPECT_EQ(host().node().departures().calls(), 1u);
     EXPECT_EQ(post(session, notification("notifications/cancelled", R"({"requestId":"a-7"})")).status, 202u);
-    ASSERT_TRUE(eventually([&] { return host().node().running_calls() == 0; }));
+    ASSERT_TRUE(eventually([&] { return host().node().departures().calls() == 0; }));
     auto resumed = get(session, before.cursor);
     ASSERT_EQ(resumed.head().status, 200u);
     auto const after = read_to_end(resumed);

@@ -1,4 +1,4 @@
-// Acceptance scenarios AS-16…29: tabs, the end of sessions, errors. Named after requirements.md, section 4.
+// Acceptance scenarios AS-16…29: tabs, the end of sessions, errors. docs/scenarios.md has a line for each.
 #include "support/server_fixture.hpp"
 
 #include <fmt/format.h>
@@ -367,7 +367,7 @@ TEST_F(AcceptanceSession, AS26_Delete)
     expect_unknown_session(remove(session));
     EXPECT_EQ(host().store().census().sessions, 1u); // the bystander
     EXPECT_EQ(host().store().census().streams, 1u);
-    EXPECT_EQ(host().node().running_calls(), 1u);
+    EXPECT_EQ(host().node().departures().calls(), 1u);
     EXPECT_EQ(read_to_end(its_stream).logs(), utility_texts("b", 3, 1000));
     EXPECT_EQ(remove(bystander).status / 100, 2u);
     auto const census = host().store().census();
@@ -400,7 +400,7 @@ TEST_F(AcceptanceSession, AS26_DeleteOnTwoLoops)
         auto const census = host().store().census();
         EXPECT_EQ(census.sessions + census.streams + census.bytes, 0u);
     }
-    EXPECT_EQ(host().node().running_calls(), 0u);
+    EXPECT_EQ(host().node().departures().calls(), 0u);
 }
 
 TEST_F(AcceptanceSession, AS26_DeleteDoesNotWaitForAReaderThatDoesNotRead)
@@ -422,7 +422,7 @@ TEST_F(AcceptanceSession, AS26_DeleteDoesNotWaitForAReaderThatDoesNotRead)
     EXPECT_EQ(host().store().census().streams, 0u);
     // The rest of the answer is in nobody's way for ever.
     advance_in_steps(2min, 5s);
-    EXPECT_TRUE(eventually([&] { return host().node().open_followings() == 0; }));
+    EXPECT_TRUE(eventually([&] { return host().node().departures().connections() == 0; }));
     EXPECT_TRUE(eventually([&] { return host().http_statistics().open_connections <= 2; })); // the probe, this one
 }
 
@@ -474,12 +474,12 @@ TEST_F(AcceptanceSession, AS28_StaleGetStreamOfAVanishedPeer)
     auto const event = second.next_event();
     ASSERT_TRUE(event);
     EXPECT_EQ(log_text(*event), "for the second");
-    EXPECT_TRUE(eventually([&] { return host().node().open_followings() == 1; })) << "the first is closed";
+    EXPECT_TRUE(eventually([&] { return host().node().departures().connections() == 1; })) << "the first is closed";
 }
 
 TEST_F(AcceptanceSession, AS28_Conflict)
 {
-    settings_.runtime.standalone = engine::standalone_policy::conflict;
+    settings_.runtime.standalone = store::standalone_policy::conflict;
     start();
     auto const session = open_session();
     auto first = get(session);
@@ -493,13 +493,13 @@ TEST_F(AcceptanceSession, AS28_Conflict)
     } else {
         first.close();
     }
-    EXPECT_TRUE(eventually([&] { return host().node().open_followings() == 0; }));
+    EXPECT_TRUE(eventually([&] { return host().node().departures().connections() == 0; }));
     EXPECT_EQ(get(session).head().status, 200u);
 }
 
 TEST_F(AcceptanceSession, AS28_ConflictDoesNotRefuseResumesOfCalls)
 {
-    settings_.runtime.standalone = engine::standalone_policy::conflict;
+    settings_.runtime.standalone = store::standalone_policy::conflict;
     start();
     auto const session = open_session();
     auto stream = open_post(session, tool_call("1", "utility-notifications", utility_arguments("t", 3, 1000)));

@@ -122,9 +122,9 @@ TEST_F(AnswerForm, NeverStreams)
     auto const session = open_session();
     auto held = send_post(
         session, tool_call("8", "utility-notifications", utility_arguments("t", 3, 1000), R"({"progressToken":1})"));
-    ASSERT_TRUE(eventually([&] { return host().node().running_calls() == 1; }));
+    ASSERT_TRUE(eventually([&] { return host().node().departures().calls() == 1; }));
     EXPECT_EQ(echo(session, "meanwhile"), "Echo: meanwhile");
-    ASSERT_TRUE(advance_until([&] { return host().node().running_calls() == 0; }));
+    ASSERT_TRUE(advance_until([&] { return host().node().departures().calls() == 0; }));
     auto const answer = held.read_response();
     EXPECT_EQ(answer.status, 200u);
     EXPECT_EQ(type_of(answer), "application/json");
@@ -140,7 +140,7 @@ TEST_F(AnswerForm, NeverStreamsButCancels)
     start();
     auto const session = open_session();
     auto held = send_post(session, tool_call("8", "utility-notifications", utility_arguments("t", 60, 1000)));
-    ASSERT_TRUE(eventually([&] { return host().node().running_calls() == 1; }));
+    ASSERT_TRUE(eventually([&] { return host().node().departures().calls() == 1; }));
     EXPECT_EQ(post(session, notification("notifications/cancelled", R"({"requestId":8})")).status, 202u);
     auto const answer = held.read_response();
     EXPECT_EQ(answer.status, 200u);
@@ -154,11 +154,11 @@ TEST_F(AnswerForm, NeverStreamsAndItsCallerGoes)
     start();
     auto const session = open_session();
     auto held = send_post(session, tool_call("8", "utility-notifications", utility_arguments("t", 3, 1000)));
-    ASSERT_TRUE(eventually([&] { return host().node().running_calls() == 1; }));
+    ASSERT_TRUE(eventually([&] { return host().node().departures().calls() == 1; }));
     held.close();
     settle();
-    EXPECT_EQ(host().node().running_calls(), 1u) << "disconnection is not cancellation";
-    ASSERT_TRUE(advance_until([&] { return host().node().running_calls() == 0; }));
+    EXPECT_EQ(host().node().departures().calls(), 1u) << "disconnection is not cancellation";
+    ASSERT_TRUE(advance_until([&] { return host().node().departures().calls() == 0; }));
     EXPECT_TRUE(is_alive(session));
     EXPECT_EQ(remove(session).status / 100, 2u);
 }
@@ -381,7 +381,7 @@ TEST_F(AnswerForm, MetricsAddUp)
                 stream.reset();
         }
         if (round > 0)
-            ASSERT_TRUE(advance_until([&] { return host().node().running_calls() == 0; }, 1s));
+            ASSERT_TRUE(advance_until([&] { return host().node().departures().calls() == 0; }, 1s));
         for (int i = 0; i < 3; ++i) {
             auto stream = get(session, cursors[i]);
             ASSERT_EQ(stream.head().status, 200u);

@@ -200,7 +200,7 @@ TEST_F(BadInput, WrongArguments)
         EXPECT_EQ(older.status, 200u) << call;
         EXPECT_EQ(older.error_code(), -32602) << call;
     }
-    EXPECT_EQ(host().node().running_calls(), 1u);
+    EXPECT_EQ(host().node().departures().calls(), 1u);
 }
 
 TEST_F(BadInput, AcceptAndContentType)
@@ -607,7 +607,7 @@ TEST_F(BadInput, StreamsWithoutEnd)
             session_, tool_call(std::to_string(i), "utility-notifications", utility_arguments("t", 2, 1000))));
         ASSERT_EQ(open.back().head().status, 200u) << i;
     }
-    EXPECT_TRUE(eventually([&] { return host().node().open_followings() <= 65; })); // the bystander's too
+    EXPECT_TRUE(eventually([&] { return host().node().departures().connections() <= 65; })); // the bystander's too
     for (int i = 0; i < 36; ++i)
         ASSERT_TRUE(open[i].wait_ended()) << i;
     auto& first = open[0];

@@ -78,7 +78,7 @@ TEST_F(Batch, CallsShareOneStream)
     EXPECT_EQ(at(all[1], "id"), json::value(3));
     EXPECT_EQ(text_at(all[2], "result/content/0/text"), "slept 3");
     EXPECT_EQ(got.logs().size(), 4u);
-    EXPECT_TRUE(eventually([&] { return host().node().running_calls() == 0; }));
+    EXPECT_TRUE(eventually([&] { return host().node().departures().calls() == 0; }));
 }
 
 TEST_F(Batch, SurvivesACutBetweenItsAnswers)
@@ -158,7 +158,7 @@ TEST_F(Batch, HeldToTheEndWithoutStreams)
     start();
     auto const session = open_session("2025-03-26");
     auto client = send_post(session, "[" + slow("1", 2) + "," + tool_call("2", "quick") + "]");
-    ASSERT_TRUE(eventually([&] { return host().node().running_calls() == 1; }));
+    ASSERT_TRUE(eventually([&] { return host().node().departures().calls() == 1; }));
     advance_in_steps(3s, 1s);
     auto const body = client.read_response().json();
     EXPECT_EQ(text_at(body, "0/result/content/0/text"), "slept 2");

@@ -126,7 +126,7 @@ TEST_F(Blocking, ItsAnswerIsThereForWhoComesBack)
     stream.close();
     ASSERT_TRUE(eventually([&] { return gate_->begun() == 1; }));
     gate_->open();
-    ASSERT_TRUE(eventually([&] { return host().node().running_calls() == 0; }));
+    ASSERT_TRUE(eventually([&] { return host().node().departures().calls() == 0; }));
     auto resumed = get(session, priming->id);
     EXPECT_EQ(text_at(read_all(resumed).response(), "result/content/0/text"), "held");
 }
@@ -443,7 +443,7 @@ TEST_F(Blocking, ItMayFinishWhileTheServerDrains)
     auto queued = open_post(session, tool_call("2", "held"));
     ASSERT_TRUE(eventually([&] { return gate_->begun() == 1; }));
     host().shut_down();
-    ASSERT_TRUE(eventually([&] { return host().node().is_draining(); }));
+    ASSERT_TRUE(eventually([&] { return host().node().departures().is_draining(); }));
     gate_->open();
     EXPECT_EQ(text_at(read_all(running).response(), "result/content/0/text"), "held");
     EXPECT_EQ(text_at(read_all(queued).response(), "result/content/0/text"), "held");
@@ -461,8 +461,8 @@ TEST_F(Blocking, AFunctionThatDoesNotListenDoesNotHoldTheStopUp)
     auto queued = open_post(session, tool_call("2", "deaf"));
     ASSERT_TRUE(eventually([&] { return gate_->begun() == 1; }));
     host().shut_down();
-    ASSERT_TRUE(eventually([&] { return host().node().is_draining(); }));
-    ASSERT_TRUE(advance_until([&] { return host().node().running_calls() == 0; }, 1s));
+    ASSERT_TRUE(eventually([&] { return host().node().departures().is_draining(); }));
+    ASSERT_TRUE(advance_until([&] { return host().node().departures().calls() == 0; }, 1s));
     auto const begun = ended_of(read_all(running).response());
     EXPECT_EQ(begun, (json::value{{"reason", "interrupted"}, {"retryable", false}}));
     auto const waiting = ended_of(read_all(queued).response());
@@ -506,7 +506,7 @@ TEST_F(Blocking, AtMostSoManyRunAtOnce)
     EXPECT_EQ(gate_->begun(), 2);
     EXPECT_EQ(host().workers().running(), 2u);
     EXPECT_EQ(host().workers().queued(), 0u);
-    EXPECT_EQ(host().node().running_calls(), 5u);
+    EXPECT_EQ(host().node().departures().calls(), 5u);
     gate_->open();
     for (auto& each : streams)
         EXPECT_EQ(text_at(read_all(each).response(), "result/content/0/text"), "held");

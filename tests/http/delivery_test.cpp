@@ -19,7 +19,7 @@ protected:
         EXPECT_EQ(stream.head().status, 200u);
         auto const priming = stream.next_event();
         EXPECT_TRUE(priming);
-        EXPECT_TRUE(advance_until([&] { return host().node().running_calls() == 0; }));
+        EXPECT_TRUE(advance_until([&] { return host().node().departures().calls() == 0; }));
         return priming ? priming->id : "";
     }
     void make_further_calls(client_session const& session, int count)

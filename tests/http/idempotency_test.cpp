@@ -1,4 +1,4 @@
-// A call with an idempotency key is made once; whoever asks again gets its outcome.
+// A call with an idempotency key is made once; whoever asks again gets its outcome.
 #include "support/server_fixture.hpp"
 
 #include <fmt/format.h>

@@ -100,15 +100,14 @@ TEST_F(Limits, TheUriOfASubscription)
 
 TEST_F(Limits, EndedSessionsLeaveNothingForTheirLifetime)
 {
-    settings_.runtime.session_max_lifetime = 1h;
+    settings_.runtime.limits.session_lifetime = 1h;
     start();
     for (int i = 0; i < 20; ++i)
         EXPECT_EQ(remove(open_session()).status / 100, 2u);
     auto const left = open_session();
-    EXPECT_EQ(host().node().sessions_with_lifetime(), 1u);
     advance_in_steps(1h + 2min, 30s);
     EXPECT_FALSE(is_alive(left));
-    EXPECT_EQ(host().node().sessions_with_lifetime(), 0u);
+    EXPECT_EQ(host().store().census().sessions, 0u);
 }
 
 TEST_F(Limits, DefaultsAreTheDocumentedOnes)
@@ -138,7 +137,7 @@ TEST_F(Limits, DefaultsAreTheDocumentedOnes)
     EXPECT_EQ(fresh.runtime.open_with_origin, 4u);
     EXPECT_EQ(fresh.runtime.open_without_origin, 64u);
     EXPECT_EQ(fresh.runtime.follower.max_age, 0s);
-    EXPECT_EQ(fresh.runtime.session_max_lifetime, 0s);
+    EXPECT_EQ(fresh.runtime.limits.session_lifetime, 0s);
     EXPECT_EQ(fresh.runtime.sweep_interval, 5min);
 }
 
@@ -209,7 +208,7 @@ TEST_F(ByteLimits, InAll)
     }
     // A full store still ends its calls.
     script_->is_over = true;
-    ASSERT_TRUE(advance_until([&] { return host().node().running_calls() == 0; }, 1s));
+    ASSERT_TRUE(advance_until([&] { return host().node().departures().calls() == 0; }, 1s));
     auto resumed = get(session, priming->id);
     auto const all = read_to_end(resumed);
     EXPECT_EQ(text_at(all.response(), "result/content/0/text"), std::string(1000, 'r'));
@@ -253,8 +252,8 @@ TEST_F(Limits, StreamBytes)
     stream.close();
     ASSERT_TRUE(advance_until(
         [&] {
-            EXPECT_LE(host().store().census().bytes, 20'000u + 5000); // and what the session and the call cost
-            return host().node().running_calls() == 0;
+            EXPECT_LE(host().store().census().bytes, 20'000u + 6000); // and what the session and the call cost
+            return host().node().departures().calls() == 0;
         },
         1s));
     auto resumed = get(session, priming->id);
@@ -323,9 +322,9 @@ TEST_F(Limits, CallDuration)
     EXPECT_EQ(at(short_one, "result/isError"), true);
     EXPECT_EQ(at(ended_of(short_one), "reason"), "timed_out");
     EXPECT_EQ(at(ended_of(short_one), "retryable"), true);
-    EXPECT_EQ(host().node().running_calls(), 1u);
+    EXPECT_EQ(host().node().departures().calls(), 1u);
     advance_in_steps(59min, 10s);
-    EXPECT_EQ(host().node().running_calls(), 1u);
+    EXPECT_EQ(host().node().departures().calls(), 1u);
     auto const long_one = read_to_end(stuck, 10s).response();
     EXPECT_EQ(at(ended_of(long_one), "reason"), "timed_out");
     EXPECT_EQ(at(ended_of(long_one), "retryable"), false);
@@ -348,14 +347,14 @@ TEST_F(Limits, ATimeWithoutCaller)
     seen before;
     read_until(sociable, before, [](seen const& so_far) { return !so_far.primings.empty(); });
     advance_in_steps(2min, 10s);
-    EXPECT_EQ(host().node().running_calls(), 2u) << "a caller that is there may wait";
+    EXPECT_EQ(host().node().departures().calls(), 2u) << "a caller that is there may wait";
     patient.close();
     sociable.close();
     settle();
     advance_in_steps(20s, 10s);
-    EXPECT_EQ(host().node().running_calls(), 2u);
+    EXPECT_EQ(host().node().departures().calls(), 2u);
     advance_in_steps(20s, 10s);
-    EXPECT_EQ(host().node().running_calls(), 1u);
+    EXPECT_EQ(host().node().departures().calls(), 1u);
     auto back = get(session, before.cursor);
     ASSERT_EQ(back.head().status, 200u);
     EXPECT_EQ(at(ended_of(read_to_end(back).response()), "reason"), "orphaned");
@@ -373,7 +372,7 @@ TEST_F(Limits, BrowsersGetFourConnections)
         calls.push_back(open_post(
             session, tool_call(std::to_string(i), "utility-notifications", utility_arguments("t", 3, 1000)), page));
     settle();
-    EXPECT_EQ(host().node().open_followings(), 4u);
+    EXPECT_EQ(host().node().departures().connections(), 4u);
     for (auto& each : calls)
         EXPECT_EQ(each.poll_ending(), http_client::ending::open);
     auto one_more = open_post(session, tool_call("3", "utility-notifications", utility_arguments("t", 3, 1000)), page);
@@ -389,7 +388,7 @@ TEST_F(Limits, BrowsersGetFourConnections)
     EXPECT_EQ(listener.poll_ending(), http_client::ending::open);
     EXPECT_EQ(calls[1].poll_ending(), http_client::ending::open);
     settle();
-    EXPECT_EQ(host().node().open_followings(), 4u);
+    EXPECT_EQ(host().node().departures().connections(), 4u);
     auto back = get(session, first.cursor, page);
     ASSERT_EQ(back.head().status, 200u);
     auto const rest = read_to_end(back);
@@ -417,7 +416,7 @@ TEST_F(Limits, AGetWithoutAnOriginIsOfThePageTooThatUsesTheSession)
     ASSERT_EQ(back.head().status, 200u);
     ASSERT_TRUE(calls[1].wait_ended());
     settle();
-    EXPECT_EQ(host().node().open_followings(), 4u);
+    EXPECT_EQ(host().node().departures().connections(), 4u);
     EXPECT_EQ(listener.poll_ending(), http_client::ending::open);
 }
 
@@ -450,7 +449,7 @@ TEST_F(Limits, TenCallsOfAPageFinishByPolling)
             }
         }
         advance(100ms);
-        EXPECT_LE(host().node().open_followings(), 4u + 1u); // one may be leaving
+        EXPECT_LE(host().node().departures().connections(), 4u + 1u); // one may be leaving
     }
     for (int i = 0; i < count; ++i) {
         EXPECT_EQ(parts[i].logs(), utility_texts(fmt::format("c{}", i), 5, 1000));
@@ -507,7 +506,7 @@ TEST_F(Limits, ClientsThatDoNotComeBackAreNotCutOff)
 
 TEST_F(Limits, SessionLifetime)
 {
-    settings_.runtime.session_max_lifetime = 1h;
+    settings_.runtime.limits.session_lifetime = 1h;
     start();
     auto const session = open_session();
     auto listener = get(session);

@@ -273,7 +273,7 @@ TEST_F(Operators, MayListSessions)
     EXPECT_EQ(at(listed, "sessions/0/connections"), 1);
     EXPECT_EQ(at(listed, "sessions/0/running_calls"), 1);
     EXPECT_EQ(at(listed, "sessions/0/idle_seconds"), 0);
-    host().node().interrupt_calls();
+    host().node().calls().interrupt_all();
     read_to_end(posted);
     advance(30s);
     auto const quiet = ask_admin("GET", "/sessions").json();

@@ -225,7 +225,7 @@ TEST_F(Questions, CanBeAnsweredWhileNobodyReads)
         stream.close();
         settle();
         EXPECT_EQ(post(session, accepted(question_id(got), "Ada")).status, 202u);
-        ASSERT_TRUE(advance_until([&] { return host().node().running_calls() == 0; }));
+        ASSERT_TRUE(advance_until([&] { return host().node().departures().calls() == 0; }));
         auto resumed = get(session, got.cursor);
         auto const rest = read_to_end(resumed);
         EXPECT_EQ(rest.events.size(), 1u);
@@ -349,7 +349,7 @@ TEST_F(Questions, AForeignSessionCannotAnswer)
     EXPECT_EQ(refused.status, 202u) << "nothing can be learned from it";
     EXPECT_EQ(refused.body, "");
     EXPECT_EQ(read_now(stream).events.size(), 0u);
-    EXPECT_EQ(host().node().running_calls(), 1u);
+    EXPECT_EQ(host().node().departures().calls(), 1u);
     EXPECT_EQ(post(session, accepted(question_id(got), "Ada")).status, 202u);
     EXPECT_EQ(result_text(read_to_end(stream)), "hello Ada");
 }
@@ -399,7 +399,7 @@ TEST_F(Questions, AreWithdrawnWhenTheServerStops)
     auto const session = open_able_session();
     seen got;
     auto stream = begin(session, "ask_at_once", got);
-    host().node().interrupt_calls();
+    host().node().calls().interrupt_all();
     auto const rest = read_to_end(stream);
     ASSERT_EQ(rest.events.size(), 2u);
     EXPECT_TRUE(is_withdrawal(rest.events[0]));

@@ -1,4 +1,4 @@
-// redeliver_requests: a page that saw a question and died before it answered is asked again.
+// redeliver_requests: a page that saw a question and died before it answered is asked again.
 #include "support/server_fixture.hpp"
 
 #include <fmt/format.h>

@@ -337,7 +337,7 @@ TEST_F(Resources, AreReadWithoutStreams)
     start();
     auto const session = open_session();
     auto client = send_post(session, reading("notes://slow"));
-    ASSERT_TRUE(eventually([&] { return host().node().running_calls() == 1; }));
+    ASSERT_TRUE(eventually([&] { return host().node().departures().calls() == 1; }));
     advance_in_steps(10s, 1s);
     EXPECT_EQ(text_at(client.read_response().json(), "result/contents/0/text"), "worth the wait");
 }

@@ -13,7 +13,7 @@ protected:
     void begin_to_stop()
     {
         host().shut_down();
-        ASSERT_TRUE(eventually([&] { return host().node().is_draining(); }));
+        ASSERT_TRUE(eventually([&] { return host().node().departures().is_draining(); }));
     }
     http_client begin_utility(client_session const& session, double seconds)
     {
@@ -49,7 +49,7 @@ TEST_F(Shutdown, NothingNewIsTaken)
     EXPECT_EQ(called.status, 503u);
     EXPECT_TRUE(called.header("Retry-After"));
     EXPECT_TRUE(at(called.json(), "error").is_object());
-    EXPECT_EQ(host().node().running_calls(), 1u);
+    EXPECT_EQ(host().node().departures().calls(), 1u);
     EXPECT_EQ(host().store().census().sessions, 1u);
 }
 
@@ -112,8 +112,8 @@ TEST_F(Shutdown, TheRestIsInterrupted)
     begin_to_stop();
     seen all;
     read_until(stream, all, [](seen const& so_far) { return so_far.logs().size() >= 15; });
-    EXPECT_EQ(host().node().running_calls(), 3u);
-    ASSERT_TRUE(advance_until([&] { return host().node().running_calls() == 0; }, 1s));
+    EXPECT_EQ(host().node().departures().calls(), 3u);
+    ASSERT_TRUE(advance_until([&] { return host().node().departures().calls() == 0; }, 1s));
 
     auto const rest = drain(stream);
     ASSERT_TRUE(rest.has_response());
@@ -147,7 +147,7 @@ TEST_F(Shutdown, OnTwoLoops)
         ASSERT_EQ(streams.back().head().status, 200u);
     }
     begin_to_stop();
-    ASSERT_TRUE(advance_until([&] { return host().node().running_calls() == 0; }));
+    ASSERT_TRUE(advance_until([&] { return host().node().departures().calls() == 0; }));
     for (int i = 0; i < 10; ++i) {
         auto const answer = drain(streams[i]).response();
         ASSERT_TRUE(at(answer, "result").is_object()) << i;
@@ -167,8 +167,8 @@ TEST_F(Shutdown, DrainTimeIsASetting)
     ASSERT_TRUE(stream.next_event());
     begin_to_stop();
     advance_in_steps(2900ms, 100ms);
-    EXPECT_EQ(host().node().running_calls(), 1u);
-    ASSERT_TRUE(advance_until([&] { return host().node().running_calls() == 0; }));
+    EXPECT_EQ(host().node().departures().calls(), 1u);
+    ASSERT_TRUE(advance_until([&] { return host().node().departures().calls() == 0; }));
     EXPECT_TRUE(drain(stream).has_response());
     host().wait();
 }
@@ -208,7 +208,7 @@ TEST_F(Shutdown, AReaderThatDoesNotReadDoesNotHoldItUp)
     send_post(stuck, session, tool_call("1", "burst", R"({"count":100000,"bytes":4000})"));
     ASSERT_TRUE(stuck.read_head());
     begin_to_stop();
-    ASSERT_TRUE(advance_until([&] { return host().node().running_calls() == 0; }));
+    ASSERT_TRUE(advance_until([&] { return host().node().departures().calls() == 0; }));
     // The last answers have a second to be written.
     for (int i = 0; i < 20; ++i) {
         clock_.advance(100ms);

@@ -86,13 +86,12 @@ protected:
     /// Nothing is left of anything.
     void expect_clean()
     {
-        EXPECT_TRUE(eventually([this] { return host().node().running_calls() == 0; }));
-        EXPECT_TRUE(eventually([this] { return host().node().open_followings() == 0; }));
+        EXPECT_TRUE(eventually([this] { return host().node().departures().calls() == 0; }));
+        EXPECT_TRUE(eventually([this] { return host().node().departures().connections() == 0; }));
         auto const used = host().store().used();
         EXPECT_EQ(used.sessions, 0u);
         EXPECT_EQ(used.streams, 0u);
         EXPECT_EQ(used.bytes, 0u);
-        EXPECT_EQ(host().node().list_sessions({}, 10, clock_.now()).total, 0u);
         EXPECT_EQ(metric("belay_sessions"), 0);
         EXPECT_EQ(metric("belay_streams"), 0);
         EXPECT_EQ(metric("belay_store_bytes"), 0);
@@ -187,7 +186,7 @@ TEST_F(Stateless, TheAcceptFieldChoosesTheForm)
     start();
     auto held = connect();
     held.send_request("POST", path, in("2025-11-25", "application/json"), counting("1", 2));
-    EXPECT_TRUE(eventually([&] { return host().node().running_calls() == 1; }));
+    EXPECT_TRUE(eventually([&] { return host().node().departures().calls() == 1; }));
     advance_in_steps(2s, 1s);
     auto const whole = held.read_response();
     EXPECT_EQ(whole.header("Content-Type").value_or(""), "application/json");
@@ -210,7 +209,7 @@ TEST_F(Stateless, TheOperatorsChoiceOfFormHolds)
     start();
     auto held = connect();
     held.send_request("POST", path, in("2025-11-25"), counting("1", 1));
-    EXPECT_TRUE(eventually([&] { return host().node().running_calls() == 1; }));
+    EXPECT_TRUE(eventually([&] { return host().node().departures().calls() == 1; }));
     advance_in_steps(1s, 1s);
     EXPECT_EQ(held.read_response().header("Content-Type").value_or(""), "application/json");
     EXPECT_EQ(send(rpc("3", "ping"), in("2025-11-25", "text/event-stream")).status, 406u);
@@ -223,7 +222,7 @@ TEST_F(Stateless, ClosingTheConnectionCancelsTheCall)
         auto const before = ended_.load();
         auto client = connect();
         client.send_request("POST", path, in("2025-11-25", accept), tool_call("1", "wait"));
-        EXPECT_TRUE(eventually([&] { return host().node().running_calls() == 1; })) << accept;
+        EXPECT_TRUE(eventually([&] { return host().node().departures().calls() == 1; })) << accept;
         client.close();
         EXPECT_TRUE(eventually([&] { return ended_ == before + 1; })) << accept;
     }
@@ -356,9 +355,9 @@ TEST_F(Stateless, AStopGivesCallsTheirLastAnswer)
     auto call = open(tool_call("1", "wait"));
     auto held = connect();
     held.send_request("POST", path, in("2025-11-25", "application/json"), tool_call("2", "wait"));
-    EXPECT_TRUE(eventually([&] { return host().node().running_calls() == 2; }));
+    EXPECT_TRUE(eventually([&] { return host().node().departures().calls() == 2; }));
     host().shut_down();
-    EXPECT_TRUE(eventually([&] { return host().node().is_draining(); }));
+    EXPECT_TRUE(eventually([&] { return host().node().departures().is_draining(); }));
     EXPECT_EQ(send(counting("3", 1)).status, 503u);
     advance_in_steps(3s, 1s);
     EXPECT_TRUE(json::serialize(read_to_end(call).response()).contains("interrupted"));

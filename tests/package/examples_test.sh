@@ -11,6 +11,7 @@ cp -r "$examples" "$work/examples"
 options=()
 if command -v ccache >/dev/null; then
     options=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+    export CCACHE_BASEDIR=$work CCACHE_NOHASHDIR=1 # the folder is another one every time
 fi
 cmake -S "$work/examples" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Debug \
     -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$prefix" "${options[@]}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Bugs that the simulation has to find, each as a change of one place of the engine.
+"""Bugs that the simulation has to find, each as a change of one place of the engine, the runtime or the store.
 
   mutants.py list              their names and the files they are in
   mutants.py make NAME OUT     writes the file with the bug in it
@@ -37,6 +37,60 @@ mutants = {
         "engine/producer.cpp",
         "        events.push_back(answers_.front());",
         "        events.insert(events.end(), 2, answers_.front());",
+    ),
+    # Whoever has lost a call goes on writing to it.
+    "no_fence": (
+        "store/memory_events.cpp",
+        "        if (into.is_standalone() || into.fence != fence)\n            return failure(errc::fenced);\n        if (batch",
+        "        if (into.is_standalone())\n            return failure(errc::fenced);\n        if (batch",
+    ),
+    # Of two who want a call, both get it.
+    "claim_without_compare": (
+        "store/memory_calls.cpp",
+        "            if (call.fence != seen)\n                return failure(errc::conflict);\n",
+        "",
+    ),
+    # What arrives twice is kept twice.
+    "repetition_not_recognised": (
+        "store/memory_events.cpp",
+        "        if (batch <= into.last_batch)\n            return into.top; // nobody else appends with this fence\n",
+        "",
+    ),
+    # An answer or a cancel is taken, and nobody gets it.
+    "letter_dropped": (
+        "store/memory_calls.cpp",
+        "        to.mail.push_back(std::move(letter));\n",
+        "        if (letter.order % 4 != 0)\n            to.mail.push_back(std::move(letter));\n",
+    ),
+    # Connections of a process that is no more are waited for.
+    "reader_not_voided": (
+        "store/memory_owners.cpp",
+        "        if (share.readers > 0)\n            void_readers(at, share);\n",
+        "",
+    ),
+    # Whoever waits for the end of a stream does not hear of it.
+    "hint_lost": (
+        "store/memory_events.cpp",
+        "    at.wake(into.watchers, growth_bit);\n    return into.top;",
+        "    if (!finish)\n        at.wake(into.watchers, growth_bit);\n    return into.top;",
+    ),
+    # The client is told that its answer is taken before that is so.
+    "accepted_too_early": (
+        "runtime/call_directory.cpp",
+        "    context_.store().post(\n        {session.key, question->stream},",
+        "    done({});\n    done = [](result<void>) {};\n    context_.store().post(\n        {session.key, question->stream},",
+    ),
+    # A tool is not told that its call belongs to someone else.
+    "interrupt_forgotten": (
+        "runtime/call.cpp",
+        "    if (interrupt && !was_ended)\n        interrupt();",
+        "    (void)was_ended;",
+    ),
+    # The lease is renewed, and those of others are not looked at.
+    "nobody_recovers": (
+        "runtime/recovery.cpp",
+        "            if (!calls_.runs(each.stream)) // else our own lease ran late, and the call is alive\n                take_over(each);",
+        "            (void)each;",
     ),
 }
 

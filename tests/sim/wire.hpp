@@ -16,8 +16,10 @@ constexpr auto write_timeout = std::chrono::seconds(30);
 
 class wire final : public runtime::event_sink, public std::enable_shared_from_this<wire> {
 public:
-    wire(sim_loop& loop, std::shared_ptr<runtime::following> const& following, std::size_t capacity)
-        : loop_(loop), following_(following), capacity_(capacity)
+    wire(
+        base::clock const& clock, sim_loop& loop, std::shared_ptr<runtime::following> const& following,
+        std::size_t capacity)
+        : clock_(clock), loop_(&loop), following_(following), capacity_(capacity)
     {
     }
 
@@ -54,7 +56,7 @@ public:
         unsent_ += std::exchange(staged_, {});
         pump();
         is_draining_ = !unsent_.empty();
-        stalled_since_ = loop_.now();
+        stalled_since_ = clock_.now();
         return !is_draining_;
     }
     std::shared_ptr<base::receipt> end(std::move_only_function<void()> arrived) override
@@ -63,14 +65,14 @@ public:
         unsent_ += std::exchange(staged_, {});
         pump();
         is_ended_ = true;
-        over_at_ = loop_.now();
+        over_at_ = clock_.now();
         receipt_ = std::make_shared<receipt>(weak_from_this(), std::move(arrived));
         return receipt_;
     }
     void abort() override
     {
         is_aborted_ = true;
-        over_at_ = loop_.now();
+        over_at_ = clock_.now();
         unsent_.clear();
         kernel_.clear();
     }
@@ -86,11 +88,11 @@ public:
         auto const taken = kernel_.substr(0, most);
         kernel_.erase(0, taken.size());
         if (!taken.empty())
-            stalled_since_ = loop_.now();
+            stalled_since_ = clock_.now();
         pump();
-        if (is_draining_ && unsent_.empty()) {
+        if (is_draining_ && unsent_.empty() && loop_) {
             is_draining_ = false;
-            loop_.post([weak = following_] {
+            loop_->post([weak = following_] {
                 if (auto const following = weak.lock())
                     following->drained();
             });
@@ -102,31 +104,51 @@ public:
     {
         if (std::exchange(is_cut_, true) || is_over())
             return;
-        over_at_ = loop_.now();
+        over_at_ = clock_.now();
         tell_gone();
     }
     /// The server looks whether an ended answer has arrived. True if it has no more to look for.
     bool ask_arrived()
     {
-        if (receipt_ && kernel_.empty() && unsent_.empty() && !is_aborted_)
+        bool const can_look = loop_ && !loop_->is_paused();
+        if (receipt_ && can_look && kernel_.empty() && unsent_.empty() && !is_aborted_)
             std::exchange(receipt_, nullptr)->tell();
         return !receipt_;
+    }
+    /// The server's process was killed. What is with the kernel arrives, and nothing after it.
+    void lose_server()
+    {
+        loop_ = nullptr;
+        following_.reset();
+        receipt_.reset();
+        staged_.clear();
+        unsent_.clear();
+        if (!is_over())
+            over_at_ = clock_.now();
+        has_lost_server_ = true;
     }
     /// The client is gone and nobody is told.
     void vanish() { has_vanished_ = true; }
     /// The server's socket gives up on a peer that takes nothing.
     void tick()
     {
-        if (is_draining_ && !is_over() && !is_cut_ && loop_.now() >= stalled_since_ + write_timeout) {
+        if (!is_draining_ || !loop_ || loop_->is_paused() || is_over() || is_cut_)
+            return;
+        if (clock_.now() >= stalled_since_ + write_timeout) {
             is_cut_ = true;
-            over_at_ = loop_.now();
+            over_at_ = clock_.now();
             tell_gone();
         }
     }
 
+    /// Whose it is at the server; null: killed.
+    [[nodiscard]] sim_loop const* loop() const noexcept { return loop_; }
     /// The server has ended the answer, and the client has all of it.
-    [[nodiscard]] bool is_drained_to_end() const noexcept { return is_ended_ && kernel_.empty() && unsent_.empty(); }
-    [[nodiscard]] bool is_over() const noexcept { return is_ended_ || is_aborted_; }
+    [[nodiscard]] bool is_drained_to_end() const noexcept
+    {
+        return (is_ended_ || has_lost_server_) && kernel_.empty() && unsent_.empty();
+    }
+    [[nodiscard]] bool is_over() const noexcept { return is_ended_ || is_aborted_ || has_lost_server_; }
     /// When one side ended it.
     [[nodiscard]] base::time_point over_at() const noexcept { return over_at_; }
     [[nodiscard]] bool is_aborted() const noexcept { return is_aborted_; }
@@ -156,6 +178,8 @@ private:
 
     void pump()
     {
+        if (!loop_ || loop_->is_paused()) // nobody is there to hand anything over
+            return;
         auto const room = capacity_ > kernel_.size() ? capacity_ - kernel_.size() : 0;
         auto const moved = std::min(room, unsent_.size());
         kernel_.append(unsent_, 0, moved);
@@ -163,7 +187,9 @@ private:
     }
     void tell_gone()
     {
-        loop_.post([self = shared_from_this()] {
+        if (!loop_)
+            return;
+        loop_->post([self = shared_from_this()] {
             if (self->is_over())
                 return;
             if (auto const following = self->following_.lock())
@@ -171,7 +197,8 @@ private:
         });
     }
 
-    sim_loop& loop_;
+    base::clock const& clock_; // the true one
+    sim_loop* loop_;           // null: killed
     std::weak_ptr<runtime::following> following_;
     std::size_t capacity_;
     std::string staged_;
@@ -185,6 +212,7 @@ private:
     bool is_aborted_ = false;
     bool is_cut_ = false;
     bool has_vanished_ = false;
+    bool has_lost_server_ = false;
     base::time_point over_at_{};
     std::shared_ptr<receipt> receipt_;
 };

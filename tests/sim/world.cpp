@@ -1,4 +1,5 @@
 // How a world is made, goes on and ends.
+#include "trace.hpp"
 #include "world_parts.hpp"
 
 #include <cstdlib>
@@ -16,7 +17,7 @@ bool is_always_late()
 
 }
 
-world::world(std::uint64_t seed) : random_(seed), node_random_(~seed), scheduler_(random_, 1 + random_.below(3))
+world::world(std::uint64_t seed) : random_(seed), scheduler_(random_), next_seed_(~seed)
 {
     auto& limits = settings_.limits;
     has_wide_retention_ = chance(3);
@@ -46,32 +47,42 @@ world::world(std::uint64_t seed) : random_(seed), node_random_(~seed), scheduler
     settings_.priming_legacy = chance(4) ? runtime::legacy_priming::off : runtime::legacy_priming::typed;
     settings_.duplicate_ids = chance(4) ? runtime::duplicate_policy::reject : runtime::duplicate_policy::isolate;
     settings_.call_max = chance(4) ? base::duration(20s) : base::duration(1h);
-    memory_ = std::make_unique<store::memory_store>(limits, random_.next() >> 32, &counts_);
-    store_ = std::make_unique<recording_store>(
-        *memory_, scheduler_,
-        chance(3) && !is_always_late() ? recording_store::pace::at_once : recording_store::pace::late);
-    store_->on_found(
-        [this](auto const&, auto const& id, auto const* meant, auto found) { looked_up(id, meant, found); });
-    node_ = std::make_unique<runtime::node>(settings_, *store_, node_random_, metrics_, base::logger());
-    node_->on_departure([this] { scheduler_.loop(0).post([this] { drain_step(); }); });
-    node_->start(scheduler_.loop(0));
+
+    wanted_processes_ = chance(2) ? 1 : 2 + random_.below(3);
+    // Who reads all the time cannot do so through a fault.
+    weather_ = !is_steady_ && chance(2)                            ? weather::stormy
+        : wanted_processes_ == 1 && chance(3) && !is_always_late() ? weather::calm
+                                                                   : weather::late;
+    if (has_faults()) {
+        auto const one_in = [&](std::uint64_t few) { return chance(3) ? 0 : few + random_.below(10 * few); };
+        network_faults_ = {one_in(15), one_in(8), one_in(15), one_in(5)};
+    }
+    make_store();
+    for (std::size_t i = 0; i < wanted_processes_; ++i)
+        start_process();
 }
 
 world::~world()
 {
-    // Tools hold calls and calls hold the node's sessions: work under way goes first.
     connections_.clear();
-    for (auto const& each : calls_)
-        for (auto const& request : each->requests)
-            if (request.runs)
-                request.runs->is_stopped = true;
-    for (bool is_done = false; !is_done;)
-        try {
-            scheduler_.run_all();
-            is_done = true;
-        } catch (...) { // a broken promise is being reported already
-        }
-    node_->stop();
+    receipts_.clear();
+    exchanges_.clear();
+    while (!processes_.empty())
+        kill(*processes_.back());
+}
+
+void world::make_store()
+{
+    lives_.push_back(std::make_unique<store_life>(settings_.limits, scheduler_.clock(), random_.next() >> 32));
+    store().record.on_found([this](std::string const& id, recorded_call const& meant) {
+        cancelled_.insert(meant.root);
+        looked_up_.emplace_back(meant.key.stream, id);
+    });
+    store().record.on_expired([this](store::session_key const& key) {
+        for (auto const& each : sessions_)
+            if (each->in == &store() && each->key() == key)
+                expired(*each);
+    });
 }
 
 void world::require(bool holds, std::string const& what) const
@@ -101,11 +112,41 @@ world::connection* world::any_connection()
     return connections_.empty() ? nullptr : connections_[random_.below(connections_.size())].get();
 }
 
+/// Most requests go to processes that run; who has stopped is found out by few.
+world::place world::any_place()
+{
+    if (processes_.empty())
+        return {};
+    auto* at = processes_[random_.below(processes_.size())].get();
+    if (at->is_paused() && !chance(4))
+        at = processes_[random_.below(processes_.size())].get();
+    return {at, &at->any_loop(), at->way().failures()};
+}
+
 bool world::is_open(call const& which) const
 {
     // Of one that vanished only the server does not know.
     return std::ranges::any_of(
         connections_, [&](auto const& each) { return each->which == &which && !each->wire->has_vanished(); });
+}
+
+std::uint64_t world::begin_exchange(process& with, std::move_only_function<void()> broken)
+{
+    exchanges_.emplace(++last_exchange_, exchange{&with, std::move(broken)});
+    return last_exchange_;
+}
+
+void world::ask(place at, std::move_only_function<void()> work)
+{
+    if (at.at->is_paused())
+        at.loop->post(std::move(work));
+    else
+        scheduler_.on(*at.loop, [&] { work(); });
+}
+
+bool world::may_be_unavailable(place at) const
+{
+    return at.at->node().departures().is_draining() || at.at->way().is_cut() || at.at->way().failures() > at.failures;
 }
 
 // --- the run
@@ -137,6 +178,8 @@ void world::step()
     case 21: update_resource(); break;
     default: read_some(); break;
     }
+    if (has_faults() && !has_healed_ && chance(20))
+        fault();
     // Some of the work that this has caused; the rest meets the next operation half done.
     for (auto runs = random_.below(30); runs > 0 && scheduler_.run_one(); --runs) {
     }
@@ -157,7 +200,7 @@ void world::keep_reading()
         drop_finished_connections();
         for (auto const& each : calls_)
             if (each->is_steady && !each->is_answered() && !is_open(*each) && returned.insert(each.get()).second) {
-                resume(*each, scheduler_.any_loop());
+                resume(*each);
                 is_moving = true;
             }
     }
@@ -165,10 +208,14 @@ void world::keep_reading()
 
 void world::advance(base::duration by)
 {
+    if (by >= 1s) // no store is that late, and no loop that busy
+        scheduler_.run_all();
     // Well below the time after which a reader counts as stalled.
     constexpr base::duration pace = 2s;
+    if (by >= 1s) // no store is that late, and no loop that busy
+        scheduler_.run_all();
     auto const is_read = [](auto const& each) {
-        return each->is_steady && !each->is_answered() && !each->is_lost && !each->of->is_deleted && !each->of->is_gone;
+        return each->is_steady && !each->is_answered() && !each->is_lost && !each->of->is_over();
     };
     while (by > base::duration::zero() && std::ranges::any_of(calls_, is_read)) {
         keep_reading();
@@ -176,8 +223,17 @@ void world::advance(base::duration by)
         scheduler_.advance(slice);
         by -= slice;
     }
-    if (by > base::duration::zero())
-        scheduler_.advance(by);
+    if (by <= base::duration::zero())
+        return;
+    if (by >= settings_.lease) {
+        trace("time jumps by {} s", by / 1s);
+        has_jumped_ = true;
+    }
+    // Nobody does anything meanwhile, as if all had stood still.
+    scheduler_.advance(by);
+    if (by >= settings_.lease / 3)
+        for (auto const& each : processes_)
+            each->trouble();
 }
 
 void world::run()
@@ -186,14 +242,25 @@ void world::run()
     auto const steps = 60 + random_.below(240);
     for (std::uint64_t i = 0; i < steps; ++i)
         step();
-    if (chance(3))
-        drain();
+    if (chance(3) && !processes_.empty()) {
+        end_faults();
+        if (chance(2)) // nothing else runs, and a call is being made
+            settle();
+        auto& leaving = *processes_[random_.below(processes_.size())];
+        drain(leaving);
+        for (auto more = random_.below(20); more > 0; --more)
+            step();
+        end_drain(leaving);
+    }
     settle();
     check_end();
 }
 
 void world::settle()
 {
+    end_faults();
+    auto const healed_at = scheduler_.now();
+    auto const all_known_by = healed_at + 3 * settings_.lease + 10s;
     // Everybody reads, tools come to their end, and callers come back until they have their answer.
     for (int round = 0; round < 1500; ++round) {
         scheduler_.run_all();
@@ -202,19 +269,25 @@ void world::settle()
         scheduler_.run_all();
         drop_finished_connections();
         bool is_waiting = false;
+        for (auto const& each : sessions_)
+            if (each->is_deleting && !each->is_deleted && !each->is_gone)
+                remove(*each);
         for (auto const& each : calls_) {
-            if (each->is_answered() || each->is_lost || each->of->is_deleted || each->of->is_gone)
+            if (each->is_answered() || each->is_lost || each->of->is_over())
                 continue;
             is_waiting = true;
             for (auto const& [question, mark] : std::exchange(each->questions, {}))
                 answer(*each, question, mark);
             if (!is_open(*each))
-                resume(*each, scheduler_.any_loop());
+                resume(*each);
         }
         check_always();
-        if (!is_waiting && connections_.empty())
+        // What a fault has left behind has been found by then.
+        bool const is_due = !(has_faults() || has_killed_) || scheduler_.now() >= all_known_by;
+        if (!is_waiting && connections_.empty() && is_due)
             break;
-        advance(500ms); // those who read all the time do so now too
+        // Those who read all the time do so now too.
+        advance(is_waiting ? 500ms : 2s);
         for (auto const& each : connections_)
             each->wire->tick();
         look_for_arrivals();

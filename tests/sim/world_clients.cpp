@@ -35,7 +35,7 @@ void world::skip_blanks(connection& on, std::uint64_t to)
 {
     // Answered questions are replayed as their ids alone, which the reader does not give.
     auto const stream = on.which ? on.which->stream : on.of->standalone;
-    while (on.position < to && store_->is_blank(stream, on.position + 1))
+    while (on.position < to && on.of->in->record.is_blank(stream, on.position + 1))
         ++on.position;
 }
 
@@ -65,7 +65,7 @@ void world::saw(connection& on, http::sse_event const& event)
     }
     note(at->stream);
     note(at->sequence);
-    auto const& log = store_->log(stream);
+    auto const& log = on.of->in->record.log(stream);
     // A repeated call has the gap notices of the first one in its log.
     bool const is_logged = at->sequence <= log.size() && *log[at->sequence - 1].payload == event.data;
     bool const is_gap = !is_logged && event.data.contains(R"("logger":"resumability")");
@@ -74,7 +74,7 @@ void world::saw(connection& on, http::sse_event const& event)
     skip_blanks(on, from - 1);
     if (is_gap) {
         require(!has_wide_retention_, "a gap where nothing was trimmed");
-        require(!on.which || !on.which->is_steady, "a gap for a client that read all the time");
+        require(!on.which || !on.which->is_steady, "a gap for a client that read all the time: " + event.data);
         require(
             event.data.contains(fmt::format(
                 R"("missed":{},"from":{},"to":{})", at->sequence - on.position, on.position + 1, at->sequence)),
@@ -111,12 +111,25 @@ void world::saw_response(call& which, std::string const& text, bool is_last)
     require(found != which.requests.end(), "the answer of another call");
     require(++found->responses == 1, "a second answer"); // I1
     require(!which.is_answered() || is_last, "something follows the last answer");
+    // Of the call that it repeats nobody may have heard: its process was lost first.
     auto const* const author = which.first ? call_of(which.first) : &which;
-    auto const& mark = which.first ? author->requests.front().mark : found->mark;
+    auto const mark = !which.first ? found->mark : author ? author->requests.front().mark : std::string();
     require(
         !text.contains(R"("result":{"of":)") || text.contains(fmt::format(R"("result":{{"of":"{}",)", mark)),
         "the answer of another tool");
     require(!text.contains(R"("code":-32800)") || cancelled_.contains(which.root()), "a cancel hit another call");
+    // What a fault may cost, and nothing else (docs/design/002-what-a-fault-may-cost.md).
+    auto const ended = [&](std::string_view reason) { return text.contains(fmt::format(R"("reason":"{}")", reason)); };
+    auto const& record = which.of->in->record;
+    auto const was_lost = [&](store::stream_id stream) {
+        auto const* const known = record.call_of(stream);
+        return known && known->may_be_lost;
+    };
+    require(
+        !ended("owner_lost") || was_lost(which.stream) || was_lost(which.root()),
+        "the owner of a call is said to be lost and never was");
+    require(!ended("interrupted") || was_interrupted_, "a call was interrupted and no process stopped");
+    require(!ended("session_ended") || which.of->is_over(), "the session of a call is said to have ended and lives");
 }
 
 void world::drop_finished_connections()
@@ -125,7 +138,9 @@ void world::drop_finished_connections()
         bool const is_over = each->wire->is_cut() || each->wire->is_aborted() || each->wire->is_drained_to_end()
             || (each->wire->has_vanished() && each->wire->is_over());
         if (is_over) {
-            each->of->last_active = std::max(each->of->last_active, each->wire->over_at());
+            // It held its session while its process lived.
+            auto const held_until = each->of->in->record.held_until(each->owner, each->since);
+            each->of->last_active = std::max(each->of->last_active, std::min(each->wire->over_at(), held_until));
             receipts_.push_back(each->wire);
         }
         return is_over;

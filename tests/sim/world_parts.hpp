@@ -1,4 +1,4 @@
-// What a world is made of: sessions and calls as their clients know them, tools, connections.
+// What a world is made of: lives of the store, sessions and calls as their clients know them, tools, connections.
 #pragma once
 
 #include "world.hpp"
@@ -13,36 +13,61 @@ namespace belay::sim {
 
 using namespace std::chrono_literals;
 
+/// A store from its beginning to the loss of its data.
+struct world::store_life {
+    class counts final : public store::event_counter {
+    public:
+        void delivered(std::size_t, std::size_t first) override { first_deliveries += first; }
+        void trimmed(std::size_t, std::size_t undelivered) override { trimmed_undelivered += undelivered; }
+        void ended(std::size_t, std::size_t undelivered) override { ended_undelivered += undelivered; }
+        std::uint64_t first_deliveries = 0;
+        std::uint64_t trimmed_undelivered = 0;
+        std::uint64_t ended_undelivered = 0;
+    };
+    store_life(store::limits const& limits, base::clock const& clock, std::uint64_t epoch)
+        : memory(limits, clock, epoch, &counted), record(memory, clock)
+    {
+    }
+    counts counted;
+    store::memory_store memory;
+    recorder record;
+};
+
 struct world::session {
+    store_life* in = nullptr;
     std::string id;
     std::string principal;
     protocol::revision revision = protocol::newest_revision;
     store::stream_id standalone = 0;
-    bool is_deleted = false;
-    bool is_gone = false; // the server said 404, and was right
+    bool is_deleting = false; // its client has sent DELETE, and wants nothing of it any more
+    bool is_removing = false; // is waiting for the answer to that
+    bool is_deleted = false;  // which was given
+    bool is_gone = false;     // the server said 404, and was right; or the store has lost it
     base::time_point last_active{};
-    std::size_t requests = 0; // under way
     std::size_t announced = 0;
     std::map<std::string, std::size_t> calls_with_key; // asked for
-    std::map<std::string, store::stream_id> run_with_key;
     std::set<std::string> subscriptions;
+    std::set<std::string> unsure_subscriptions; // changed with an unknown outcome
     // Of the standalone stream:
     std::uint64_t seen = 0;
     std::string last_id;
+
+    [[nodiscard]] bool is_over() const noexcept { return is_deleting || is_gone; }
+    [[nodiscard]] store::session_key key() const { return {principal, *base::parse_id128(id)}; }
 };
 
 /// A request: a call has one, a batch several.
 struct world::request {
     std::string id;
     std::string mark; // what its tool writes into its messages
-    std::shared_ptr<tool> runs; // null: answered at once
+    std::shared_ptr<tool> runs; // null: answered at once, or its process was killed
     std::size_t responses = 0;
 };
 
 struct world::call {
     session* of = nullptr;
+    process* at = nullptr; // null: killed
     store::stream_id stream = 0;
-    std::shared_ptr<runtime::call> on;
     std::vector<request> requests;
     std::uint64_t seen = 0; // sequence of the last event received
     std::string last_id;
@@ -63,6 +88,9 @@ struct world::call {
 
 struct world::connection {
     std::shared_ptr<sim::wire> wire;
+    process* at = nullptr; // null: killed
+    std::string owner;     // the name of that process at the store
+    base::time_point since{};
     session* of = nullptr;
     world::call* which = nullptr; // null: the standalone stream
     http::sse_reader reader;
@@ -96,12 +124,12 @@ struct world::tool : std::enable_shared_from_this<tool> {
                 text.append(next.bytes, 'x');
                 text += "\"}";
                 auto const outcome = on->emit(std::move(text), [self](std::error_code error) {
-                    self->is_stopped = self->is_stopped || error == errc::finished;
+                    self->is_stopped = self->is_stopped || is_final(error);
                     self->go();
                 });
                 if (!outcome)
                     return;
-                is_stopped = is_stopped || *outcome == errc::finished;
+                is_stopped = is_stopped || is_final(*outcome);
                 break;
             }
             case step::kind::progress: on->progress(fmt::format(R"({{"of":"{}","progress":{}}})", mark, at)); break;
@@ -123,12 +151,24 @@ struct world::tool : std::enable_shared_from_this<tool> {
             return;
         on->answer(response(on->id(), mark, answer_bytes));
     }
+    /// Whether nothing that it emits can be kept any more.
+    [[nodiscard]] static bool is_final(std::error_code why)
+    {
+        return why == errc::finished || why == errc::fenced || why == errc::not_found || why == errc::stream_gone;
+    }
     [[nodiscard]] static std::string response(std::string const& id, std::string const& mark, std::size_t bytes)
     {
         auto text = fmt::format(R"({{"jsonrpc":"2.0","id":{},"result":{{"of":"{}","pad":")", id, mark);
         text.append(bytes, 'y');
         text += "\"}}";
         return text;
+    }
+    /// Its process is killed.
+    void let_go()
+    {
+        is_stopped = true;
+        timer.cancel();
+        on.reset();
     }
     void stop_when_interrupted()
     {

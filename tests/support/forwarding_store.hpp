@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,32 +18,48 @@ class forwarding_store : public store::backend {
 public:
     explicit forwarding_store(store::backend& inner) : inner_(inner) {}
 
-    void create(
-        store::session_record record, base::time_point now,
-        store::completion<std::shared_ptr<store::session_record const>> done) override
+    void create(store::session_record record, store::completion<store::record_ptr> done) override
     {
-        inner_.create(std::move(record), now, std::move(done));
+        inner_.create(std::move(record), std::move(done));
     }
-    void
-    load(store::session_key const& key, store::completion<std::shared_ptr<store::session_record const>> done) override
+    void load(store::session_key const& key, store::completion<store::record_ptr> done) override
     {
         inner_.load(key, std::move(done));
     }
-    void
-    update(store::session_record record, store::completion<std::shared_ptr<store::session_record const>> done) override
+    void update(store::session_record record, store::completion<store::record_ptr> done) override
     {
         inner_.update(std::move(record), std::move(done));
     }
-    void touch(store::session_key const& key, base::time_point at, store::presence presence) override
+    void touch(std::span<store::session_key const> in_use) override { inner_.touch(in_use); }
+    void expire(std::size_t limit, store::completion<store::expired_sessions> done) override
     {
-        inner_.touch(key, at, presence);
+        inner_.expire(limit, std::move(done));
     }
-    void
-    expired(base::time_point now, std::size_t limit, store::completion<std::vector<store::session_key>> done) override
+    void close(store::session_key const& key, store::completion<std::vector<store::call_ref>> done) override
     {
-        inner_.expired(now, limit, std::move(done));
+        inner_.close(key, std::move(done));
     }
-    void end(store::session_key const& key, store::completion<void> done) override { inner_.end(key, std::move(done)); }
+    void is_quiet(store::session_key const& key, store::completion<bool> done) override
+    {
+        inner_.is_quiet(key, std::move(done));
+    }
+    void remove(store::session_key const& key, store::completion<void> done) override
+    {
+        inner_.remove(key, std::move(done));
+    }
+    void list(std::string_view after, std::size_t limit, store::completion<store::session_list> done) override
+    {
+        inner_.list(after, limit, std::move(done));
+    }
+    void named(std::string_view name, store::completion<std::vector<store::session_key>> done) override
+    {
+        inner_.named(name, std::move(done));
+    }
+    [[nodiscard]] std::unique_ptr<store::watch_handle>
+    watch_session(store::session_key const& key, std::function<void()> wake) override
+    {
+        return inner_.watch_session(key, std::move(wake));
+    }
     void
     subscribe(store::session_key const& key, std::string uri, std::size_t limit, store::completion<void> done) override
     {
@@ -61,38 +78,50 @@ public:
     [[nodiscard]] std::vector<std::string> subscribed_uris() const override { return inner_.subscribed_uris(); }
 
     void open(
-        store::stream_key const& key, store::stream_meta meta, std::string const& owner, base::time_point now,
-        store::completion<store::opened_stream> done) override
+        store::stream_key const& key, store::stream_meta meta, std::string const& owner,
+        std::optional<store::reader_request> reader, store::completion<store::opened_stream> done) override
     {
-        inner_.open(key, std::move(meta), owner, now, std::move(done));
+        inner_.open(key, std::move(meta), owner, std::move(reader), std::move(done));
     }
     void append(
-        store::stream_key const& key, store::fence fence, std::vector<store::event_data> events, bool finish,
-        base::time_point now, store::completion<store::stream_top> done) override
+        store::stream_key const& key, store::fence fence, std::uint64_t batch, std::vector<store::event_data> events,
+        bool finish, store::completion<store::stream_top> done) override
     {
-        inner_.append(key, fence, std::move(events), finish, now, std::move(done));
+        inner_.append(key, fence, batch, std::move(events), finish, std::move(done));
+    }
+    void append_standalone(
+        store::stream_key const& key, std::string const& owner, std::uint64_t batch,
+        std::vector<store::event_data> events, store::completion<store::stream_top> done) override
+    {
+        inner_.append_standalone(key, owner, batch, std::move(events), std::move(done));
     }
     void blank(
         store::stream_key const& key, store::fence fence, std::uint64_t sequence, store::completion<void> done) override
     {
         inner_.blank(key, fence, sequence, std::move(done));
     }
+    void attach(
+        store::stream_key const& key, store::attach_request request,
+        store::completion<store::attached_stream> done) override
+    {
+        inner_.attach(key, std::move(request), std::move(done));
+    }
     void read_after(
         store::stream_key const& key, std::uint64_t after, store::read_limit limit,
-        store::completion<store::page> done) override
+        std::optional<store::reader_id> reader, store::completion<store::page> done) override
     {
-        inner_.read_after(key, after, limit, std::move(done));
+        inner_.read_after(key, after, limit, std::move(reader), std::move(done));
     }
-    void inspect(store::stream_key const& key, store::completion<store::stream_meta> done) override
+    void note_reader(store::stream_key const& key, store::reader_id const& reader, store::reader_mark mark) override
     {
-        inner_.inspect(key, std::move(done));
+        inner_.note_reader(key, reader, mark);
     }
-    [[nodiscard]] std::unique_ptr<store::watch_handle>
-    watch(store::stream_key const& key, interest interest, std::function<void()> wake) override
+    void detach(
+        store::stream_key const& key, store::reader_id const& reader, std::optional<store::reader_mark> mark) override
     {
-        return inner_.watch(key, interest, std::move(wake));
+        inner_.detach(key, reader, mark);
     }
-    void note_reader(store::stream_key const& key, store::reader_mark mark) override { inner_.note_reader(key, mark); }
+    void dismiss(store::stream_key const& key, store::dismissed_reader how) override { inner_.dismiss(key, how); }
     void note_delivered(store::stream_key const& key, std::uint64_t sequence) override
     {
         inner_.note_delivered(key, sequence);
@@ -101,36 +130,74 @@ public:
     {
         inner_.reader(key, std::move(done));
     }
-    void sweep(base::time_point now) override { inner_.sweep(now); }
-
-    void renew(std::string const& owner, base::time_point until) override { inner_.renew(owner, until); }
-    void lapsed(base::time_point now, std::size_t limit, store::completion<std::vector<store::call_ref>> done) override
+    [[nodiscard]] std::unique_ptr<store::watch_handle>
+    watch(store::stream_key const& key, interest interests, std::function<void(interest)> wake) override
     {
-        inner_.lapsed(now, limit, std::move(done));
+        return inner_.watch(key, interests, std::move(wake));
+    }
+    void sweep() override { inner_.sweep(); }
+
+    void renew(std::string const& owner, base::duration lease, store::completion<void> done) override
+    {
+        inner_.renew(owner, lease, std::move(done));
+    }
+    void lapsed(std::size_t limit, store::completion<std::vector<store::call_ref>> done) override
+    {
+        inner_.lapsed(limit, std::move(done));
+    }
+    void claim(
+        store::stream_key const& key, store::fence seen, std::string const& owner,
+        store::completion<store::claimed_call> done) override
+    {
+        inner_.claim(key, seen, owner, std::move(done));
+    }
+    void owned(
+        std::string const& owner, std::optional<store::stream_key> after, std::size_t limit,
+        store::completion<std::vector<store::call_ref>> done) override
+    {
+        inner_.owned(owner, std::move(after), limit, std::move(done));
+    }
+    void release(store::stream_key const& key, store::fence fence, store::completion<void> done) override
+    {
+        inner_.release(key, fence, std::move(done));
     }
     void
-    claim(store::stream_key const& key, std::string const& owner, store::completion<store::claimed_call> done) override
+    find(store::session_key const& key, std::string_view request_id, store::completion<store::call_ref> done) override
     {
-        inner_.claim(key, owner, std::move(done));
+        inner_.find(key, request_id, std::move(done));
     }
-    void find(store::session_key const& key, std::string_view label, store::completion<store::call_ref> done) override
+    void post(store::stream_key const& key, store::letter letter, store::completion<void> done) override
     {
-        inner_.find(key, label, std::move(done));
+        inner_.post(key, std::move(letter), std::move(done));
     }
-    void running(store::session_key const& key, store::completion<std::vector<store::call_ref>> done) override
+    void read_mail(
+        store::stream_key const& key, store::fence fence, std::uint64_t after,
+        store::completion<std::vector<store::letter>> done) override
     {
-        inner_.running(key, std::move(done));
+        inner_.read_mail(key, fence, after, std::move(done));
     }
 
-    void send(std::string const& owner, store::owner_message message, store::completion<void> done) override
+    void put_record(
+        std::string_view name, std::uint64_t seen, std::string value, base::duration lifetime,
+        store::completion<std::uint64_t> done) override
     {
-        inner_.send(owner, std::move(message), std::move(done));
+        inner_.put_record(name, seen, std::move(value), lifetime, std::move(done));
     }
-    [[nodiscard]] std::unique_ptr<store::watch_handle>
-    listen(std::string const& owner, std::function<void(store::owner_message)> deliver) override
+    void get_record(std::string_view name, store::completion<small_record> done) override
     {
-        return inner_.listen(owner, std::move(deliver));
+        inner_.get_record(name, std::move(done));
     }
+    void remove_record(std::string_view name, std::uint64_t seen, store::completion<void> done) override
+    {
+        inner_.remove_record(name, seen, std::move(done));
+    }
+
+    void publish(std::string text) override { inner_.publish(std::move(text)); }
+    [[nodiscard]] std::unique_ptr<store::watch_handle> listen(std::function<void(std::string const&)> hear) override
+    {
+        return inner_.listen(std::move(hear));
+    }
+
     [[nodiscard]] store::durability promise() const noexcept override { return inner_.promise(); }
     [[nodiscard]] store::usage used() const override { return inner_.used(); }
 

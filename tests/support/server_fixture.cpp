@@ -208,8 +208,8 @@ void Server::stop()
     if (!host_)
         return;
     // Tools that still sleep are ended first: a host that is destroyed under them is a test of its own.
-    host_->node().interrupt_calls();
-    EXPECT_TRUE(eventually([this] { return host_->node().running_calls() == 0; }));
+    host_->node().calls().interrupt_all();
+    EXPECT_TRUE(eventually([this] { return host_->node().departures().calls() == 0; }));
     probe_.reset();
     host_.reset();
 }
@@ -401,7 +401,7 @@ store::stream_key Server::standalone_of(client_session const& session)
 {
     store::session_key const key{"anonymous", base::parse_id128(session.id).value_or(base::id128{})};
     store::stream_id stream = 0;
-    host().store().load(key, [&](result<std::shared_ptr<store::session_record const>> record) {
+    host().store().load(key, [&](result<store::record_ptr> record) {
         ASSERT_TRUE(record);
         stream = (*record)->standalone;
     });
@@ -423,8 +423,8 @@ void Server::append_standalone(client_session const& session, std::string_view t
     checks_balance_ = false;
     auto payload = std::make_shared<std::string const>(
         notification("notifications/message", fmt::format(R"({{"level":"info","logger":"test","data":"{}"}})", text)));
-    host().store().append(
-        standalone_of(session), 0, {{std::move(payload), store::event_kind::ordinary}}, false, clock_.now(),
+    host().store().append_standalone(
+        standalone_of(session), "test", ++appended_directly_, {{std::move(payload), store::event_kind::ordinary}},
         [](result<store::stream_top> top) { ASSERT_TRUE(top); });
 }
 

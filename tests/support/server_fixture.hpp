@@ -153,6 +153,7 @@ protected:
     base::logger log_; ///< of the server; silent unless a test sets one before start()
     /// Off for tests that put events into the store behind the server's back.
     bool checks_balance_ = true;
+    std::uint64_t appended_directly_ = 0;
 
 private:
     [[nodiscard]] store::stream_key standalone_of(client_session const& session);

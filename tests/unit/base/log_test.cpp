@@ -17,10 +17,29 @@ namespace {
 
 TEST(LogLevel, IsReadByItsName)
 {
-    for (auto const level : {log_level::debug, log_level::info, log_level::warning, log_level::error, log_level::off})
-        EXPECT_EQ(parse_log_level(to_string(level)), level);
-    for (auto const text : {"", "Debug", "INFO", "warn", " info", "trace"})
+    constexpr std::string_view names[]
+        = {"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"};
+    for (int i = 0; i < 8; ++i) {
+        EXPECT_EQ(to_string(static_cast<log_level>(i)), names[i]);
+        EXPECT_EQ(parse_log_level(names[i]), static_cast<log_level>(i));
+    }
+    for (auto const text : {"", "Debug", "INFO", "warn", " info", "info ", "trace", "fatal", "off", "0"})
         EXPECT_EQ(parse_log_level(text), std::nullopt) << text;
+}
+
+TEST(LogThreshold, TakesItsLevelAndAbove)
+{
+    log_threshold const least = log_level::warning;
+    EXPECT_FALSE(least.takes(log_level::notice));
+    EXPECT_TRUE(least.takes(log_level::warning));
+    EXPECT_TRUE(least.takes(log_level::emergency));
+    EXPECT_EQ(least, log_threshold(log_level::warning));
+}
+
+TEST(LogThreshold, TakesNothingWhenItIsOff)
+{
+    EXPECT_FALSE(log_threshold::off().takes(log_level::emergency));
+    EXPECT_NE(log_threshold::off(), log_threshold(log_level::emergency));
 }
 
 TEST(Logger, PassesOnItsLevelAndAbove)
@@ -39,8 +58,9 @@ TEST(Logger, PassesOnItsLevelAndAbove)
 TEST(Logger, SaysNothingWhenItIsOff)
 {
     int count = 0;
-    logger const log(log_level::off, [&](log_level, std::string_view) { ++count; });
+    logger const log(log_threshold::off(), [&](log_level, std::string_view) { ++count; });
     log.error("e");
+    log.log(log_level::emergency, "x");
     EXPECT_EQ(count, 0);
 }
 
@@ -51,10 +71,10 @@ TEST(Logger, MayBeLeftEmpty)
     log.error("nobody hears it");
 }
 
-logger stderr_logger(log_level level, log_format format)
+logger stderr_logger(log_threshold level, log_format format)
 {
     return line_logger(
-        std::make_shared<std::atomic<log_level>>(level), format, stderr_output(format, std::size_t(1) << 20));
+        std::make_shared<std::atomic<log_threshold>>(level), format, stderr_output(format, std::size_t(1) << 20));
 }
 
 std::string on_stderr(log_format format, log_level level, std::string_view text)
@@ -131,7 +151,7 @@ TEST(Logger, TellsAPlainFunctionItsFieldsInTheText)
 TEST(Logger, FollowsALevelThatChanges)
 {
     std::vector<std::string> got;
-    auto const level = std::make_shared<std::atomic<log_level>>(log_level::warning);
+    auto const level = std::make_shared<std::atomic<log_threshold>>(log_level::warning);
     logger const log(level, [&](log_level, std::string_view text, auto) { got.emplace_back(text); });
     auto const more = log.with("node", "n1");
     auto const always = log.at(log_level::info);
@@ -139,7 +159,7 @@ TEST(Logger, FollowsALevelThatChanges)
     always.info("2");
     level->store(log_level::info);
     more.info("3");
-    level->store(log_level::off);
+    level->store(log_threshold::off());
     more.error("4");
     always.info("5");
     EXPECT_EQ(got, (std::vector<std::string>{"2", "3", "5"}));

@@ -129,7 +129,11 @@ protected:
     }
     std::string read_failed(errc why)
     {
-        return told([&](follower_actions& out) { machine_->read_failed(why, out); });
+        return told([&](follower_actions& out) { machine_->read_failed(why, now_, out); });
+    }
+    std::string dismissed(close_reason reason, std::optional<std::chrono::milliseconds> retry)
+    {
+        return told([&](follower_actions& out) { machine_->dismissed(reason, retry, out); });
     }
     std::string drained(std::uint64_t written = 0)
     {
@@ -470,14 +474,40 @@ TEST_F(Follower, EndsWhenTheStreamCannotBeRead)
 {
     for (auto const& [why, actions] : {
              failed_read{errc::not_found, "end session_ended"},
-             failed_read{errc::unavailable, "end failed"},
-             failed_read{errc::timed_out, "end failed"},
+             failed_read{errc::stream_gone, "end failed"},
          }) {
         make_waiting();
         woken();
         EXPECT_EQ(read_failed(why), actions);
         EXPECT_TRUE(machine_->is_done());
     }
+}
+
+TEST_F(Follower, AsksAgainWhenTheStoreCannotSay)
+{
+    make_waiting(3);
+    woken();
+    EXPECT_EQ(read_failed(errc::unavailable), "");
+    EXPECT_FALSE(machine_->is_done());
+    EXPECT_EQ(machine_->next_tick(), now_ + 1s);
+    now_ += 1s;
+    EXPECT_EQ(tick(), "read 3");
+}
+
+TEST_F(Follower, GoesWithoutTheStoreWhenItIsToGo)
+{
+    make_waiting();
+    woken();
+    close(close_reason::over_budget);
+    EXPECT_EQ(read_failed(errc::unavailable), "end over_budget");
+}
+
+TEST_F(Follower, LeavesWhatItReadToItsSuccessor)
+{
+    make_waiting();
+    woken();
+    EXPECT_EQ(dismissed(close_reason::over_budget, 500ms), "retry 500; end over_budget");
+    EXPECT_TRUE(machine_->is_done());
 }
 
 // --- time

@@ -1,18 +1,16 @@
 #include "protocol/revision.hpp"
 
-#include "protocol/logging.hpp"
-
 #include <gtest/gtest.h>
+
+#include <array>
 
 namespace belay::protocol {
 
 namespace {
 
-constexpr revision all[] = {revision::r2024_11_05, revision::r2025_03_26, revision::r2025_06_18, revision::r2025_11_25};
-
 TEST(Revision, IsReadByItsDate)
 {
-    for (auto const each : all)
+    for (auto const each : revisions)
         EXPECT_EQ(parse_revision(to_string(each)), each);
     EXPECT_EQ(to_string(revision::r2025_11_25), "2025-11-25");
 }
@@ -25,7 +23,7 @@ TEST(Revision, IsNotReadFromOtherText)
 
 TEST(Revision, IsNegotiatedToTheClients)
 {
-    for (auto const each : all)
+    for (auto const each : revisions)
         EXPECT_EQ(negotiate(to_string(each)), each);
 }
 
@@ -37,46 +35,63 @@ TEST(Revision, IsNegotiatedToOurNewestWhereWeDoNotSpeakTheClients)
 
 TEST(Revision, IsListedForErrorMessages)
 {
-    for (auto const each : all)
+    for (auto const each : revisions)
         EXPECT_NE(supported_revisions().find(to_string(each)), std::string_view::npos);
     EXPECT_TRUE(supported_revisions().starts_with(to_string(newest_revision)));
 }
 
-struct features {
-    revision of;
-    bool empty_priming;
-    bool bad_arguments_as_result;
-    bool structured_content;
+TEST(Revision, IsTheIndexOfItsPlace)
+{
+    for (std::size_t i = 0; i < revisions.size(); ++i)
+        EXPECT_EQ(static_cast<std::size_t>(revisions[i]), i);
+    EXPECT_EQ(newest_revision, revision::r2025_11_25);
+    EXPECT_EQ(assumed_revision, revision::r2025_03_26);
+}
+
+struct row {
+    bool revision_facts::* fact;
+    std::array<bool, revisions.size()> is_so; // oldest first
 };
 
-TEST(Revision, DecidesWhatAClientUnderstands)
+TEST(Revision, HasTheFactsOfItsSpecification)
 {
-    for (auto const& each : {
-             features{revision::r2024_11_05, false, false, false},
-             features{revision::r2025_03_26, false, false, false},
-             features{revision::r2025_06_18, false, false, true},
-             features{revision::r2025_11_25, true, true, true},
+    using facts = revision_facts;
+    int number = 0;
+    for (auto const& [fact, is_so] : {
+             row{&facts::may_batch, {false, true, false, false}},
+             row{&facts::takes_empty_priming, {false, false, false, true}},
+             row{&facts::has_progress_messages, {false, true, true, true}},
+             row{&facts::has_completions_capability, {false, true, true, true}},
+             row{&facts::has_titles, {false, false, true, true}},
+             row{&facts::has_server_details, {false, false, false, true}},
+             row{&facts::has_icons, {false, false, false, true}},
+             row{&facts::has_meta, {false, false, true, true}},
+             row{&facts::has_tool_annotations, {false, true, true, true}},
+             row{&facts::has_modification_times, {false, false, true, true}},
+             row{&facts::has_audio, {false, true, true, true}},
+             row{&facts::has_resource_links, {false, false, true, true}},
+             row{&facts::has_structured_content, {false, false, true, true}},
+             row{&facts::has_bad_arguments_as_result, {false, false, false, true}},
+             row{&facts::has_elicitation, {false, false, true, true}},
+             row{&facts::has_url_elicitation, {false, false, false, true}},
+             row{&facts::has_rich_forms, {false, false, false, true}},
+             row{&facts::has_several_blocks, {false, false, false, true}},
+             row{&facts::has_sampling_tools, {false, false, false, true}},
+             row{&facts::has_context_capability, {false, false, false, true}},
          }) {
-        EXPECT_EQ(takes_empty_priming(each.of), each.empty_priming) << to_string(each.of);
-        EXPECT_EQ(reports_bad_arguments_as_result(each.of), each.bad_arguments_as_result) << to_string(each.of);
-        EXPECT_EQ(has_structured_content(each.of), each.structured_content) << to_string(each.of);
+        ++number;
+        for (auto const each : revisions)
+            EXPECT_EQ(facts_of(each).*fact, is_so[static_cast<std::size_t>(each)])
+                << to_string(each) << ", row " << number;
     }
+    EXPECT_EQ(sizeof(facts), static_cast<std::size_t>(number) * sizeof(bool)) << "a fact without a row above";
 }
 
-TEST(Level, IsReadByItsName)
+TEST(Revision, NamesTheFirstWithAFact)
 {
-    constexpr std::string_view names[]
-        = {"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"};
-    for (int i = 0; i < 8; ++i) {
-        EXPECT_EQ(to_string(static_cast<level>(i)), names[i]);
-        EXPECT_EQ(parse_level(names[i]), static_cast<level>(i));
-    }
-}
-
-TEST(Level, IsNotReadFromOtherText)
-{
-    for (auto const text : {"", "Debug", "warn", "fatal", "debug ", "0"})
-        EXPECT_EQ(parse_level(text), std::nullopt) << text;
+    EXPECT_EQ(first_with(&revision_facts::has_audio), revision::r2025_03_26);
+    EXPECT_EQ(first_with(&revision_facts::may_batch), revision::r2025_03_26);
+    EXPECT_EQ(first_with(&revision_facts::has_rich_forms), revision::r2025_11_25);
 }
 
 }

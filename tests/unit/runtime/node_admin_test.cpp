@@ -33,10 +33,12 @@ private:
 
 class NodeAdmin : public testing::Test {
 protected:
+    NodeAdmin() { world_.add(loop_); }
     scripted_random random_;
     base::seeded_random order_{1};
-    sim::scheduler world_{order_, 1};
-    store::memory_store store_{{}, 1};
+    sim::scheduler world_{order_};
+    sim::sim_loop loop_{world_.clock()};
+    store::memory_store store_{{}, world_.clock(), 1};
     observe::metrics metrics_;
     node node_{{}, store_, random_, metrics_, {}};
 
@@ -45,21 +47,24 @@ protected:
         std::string name;
         client_hello hello;
         hello.info = std::move(info);
-        node_.open(std::move(hello), world_.loop(0), [&](result<session_use> use) { name = use->session()->name; });
+        node_.sessions().open(std::move(hello), [&](result<session_use> use) { name = use->session()->name; });
         world_.run_all();
         return name;
     }
     std::error_code end(std::string_view name)
     {
         std::optional<std::error_code> outcome;
-        node_.end_by_name(
-            name, world_.loop(0), [&](result<void> ended) { outcome = ended ? std::error_code() : ended.error(); });
+        node_.sessions().end_by_name(
+            name, loop_, [&](result<void> ended) { outcome = ended ? std::error_code() : ended.error(); });
         world_.run_all();
         return outcome.value_or(make_error_code(errc::unavailable));
     }
     session_page list(std::string_view after = "", std::size_t limit = 100)
     {
-        return node_.list_sessions(after, limit, world_.loop(0).now());
+        session_page page;
+        node_.sessions().list(after, limit, [&](result<session_page> found) { page = std::move(*found); });
+        world_.run_all();
+        return page;
     }
 };
 

@@ -16,9 +16,11 @@ namespace {
 
 class Notifications : public testing::Test {
 protected:
+    Notifications() { world_.add(loop_); }
     base::seeded_random random_{1};
-    sim::scheduler world_{random_, 1};
-    store::memory_store store_{{}, 1};
+    sim::scheduler world_{random_};
+    sim::sim_loop loop_{world_.clock()};
+    store::memory_store store_{{}, world_.clock(), 1};
     observe::metrics metrics_;
     node node_{{}, store_, random_, metrics_, {}};
     std::shared_ptr<session_use> use_ = session();
@@ -26,9 +28,8 @@ protected:
     std::shared_ptr<session_use> session()
     {
         std::shared_ptr<session_use> made;
-        node_.open({}, world_.loop(0), [&](result<session_use> use) {
-            made = std::make_shared<session_use>(std::move(*use));
-        });
+        node_.sessions().open(
+            {}, [&](result<session_use> use) { made = std::make_shared<session_use>(std::move(*use)); });
         return made;
     }
     void notify(std::string const& method, std::string const& params, session_use const& use)
@@ -36,7 +37,7 @@ protected:
         auto const value = json::parse(R"({"jsonrpc":"2.0","method":")" + method + R"(","params":)" + params + "}");
         bool is_done = false;
         handle_notification(
-            node_, use.session(), *protocol::read_message(value), world_.loop(0), [&] { is_done = true; });
+            node_, use.session(), *protocol::read_message(value), loop_, [&](result<void>) { is_done = true; });
         world_.run_all();
         EXPECT_TRUE(is_done);
     }
@@ -45,17 +46,17 @@ protected:
     {
         std::shared_ptr<call> made;
         call_request request;
-        request.id = std::move(id);
-        node_.begin_call(*use_, world_.loop(0), std::move(request), [&](result<begun_call> begun) {
+        request.ids = {std::move(id)};
+        node_.calls().begin(*use_, loop_, std::move(request), [&](result<begun_call> begun) {
             made = begun->call;
-            begun->following->abandon();
+            begun->following->peer_gone(); // nobody is connected
         });
         world_.run_all();
         return made;
     }
     ~Notifications() override
     {
-        node_.interrupt_calls();
+        node_.calls().interrupt_all();
         world_.run_all();
     }
 };

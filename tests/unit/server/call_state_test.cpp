@@ -107,7 +107,7 @@ protected:
     base::manual_clock clock_;
     base::io_loop loop_{clock_};
     base::seeded_random random_{1};
-    late_store store_;
+    late_store store_{clock_};
     observe::metrics metrics_;
     runtime::node node_{short_of_patience(), store_, random_, metrics_, base::logger()};
     server server_{"s", "1"};
@@ -116,14 +116,14 @@ protected:
     CallWaits()
     {
         frames = 0;
-        node_.open(
-            {{}, protocol::newest_revision, {}, R"({"sampling":{}})"}, loop_,
+        node_.sessions().open(
+            {{}, protocol::newest_revision, {}, R"({"sampling":{}})"},
             [&](result<runtime::session_use> use) { use_ = std::make_shared<runtime::session_use>(std::move(*use)); });
     }
     ~CallWaits() override
     {
         // A call that is left over holds its loop's timers.
-        node_.interrupt_calls();
+        node_.calls().interrupt_all();
         run();
         EXPECT_EQ(frames, 0);
     }
@@ -151,14 +151,15 @@ protected:
         auto const request = json::parse(
             R"({"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"tool","_meta":{"progressToken":1}}})");
         auto const message = protocol::read_message(request);
-        auto outcome = server_.core()->handle({node_, use_->session(), protocol::newest_revision, *message});
+        auto outcome
+            = server_.core()->find(*message).run({node_, use_->session(), protocol::newest_revision, *message});
         auto& start = std::get<runtime::start_call>(outcome);
         std::shared_ptr<runtime::call> made;
-        node_.begin_call(
-            *use_, loop_, {"7", protocol::newest_revision, start.traits}, [&](result<runtime::begun_call> begun) {
+        node_.calls().begin(
+            *use_, loop_, {{"7"}, protocol::newest_revision, start.traits}, [&](result<runtime::begun_call> begun) {
                 ASSERT_TRUE(begun);
                 made = begun->call;
-                begun->following->abandon();
+                begun->following->peer_gone(); // nobody is connected
             });
         start.run(made);
         return made;
@@ -166,12 +167,13 @@ protected:
     std::vector<json::value> stream_of(runtime::call const& of)
     {
         std::vector<json::value> messages;
-        store_.read_after(of.stream(), 0, {~std::size_t(0), ~std::size_t(0)}, [&](result<store::page> page) {
-            ASSERT_TRUE(page);
-            for (auto const& each : page->events)
-                if (!each.payload->empty()) // a question that is not open any more
-                    messages.push_back(json::parse(*each.payload));
-        });
+        store_.read_after(
+            of.stream(), 0, {~std::size_t(0), ~std::size_t(0)}, std::nullopt, [&](result<store::page> page) {
+                ASSERT_TRUE(page);
+                for (auto const& each : page->events)
+                    if (!each.payload->empty()) // a question that is not open any more
+                        messages.push_back(json::parse(*each.payload));
+            });
         return messages;
     }
     std::size_t count_of(runtime::call const& of, std::string_view method)
@@ -189,9 +191,11 @@ protected:
         auto const* result = last.as_object().if_contains("result");
         return result ? std::string(result->at("content").at(0).at("text").as_string()) : json::serialize(last);
     }
-    static void answer(runtime::call& of, std::uint64_t question)
+    void answer(runtime::call const& of, std::uint32_t question)
     {
-        of.take_answer(question, R"({"jsonrpc":"2.0","id":"x","result":{}})");
+        store_.post(
+            of.stream(), {store::letter::kind::answer, question, R"({"jsonrpc":"2.0","id":"x","result":{}})"},
+            [](result<void> kept) { EXPECT_TRUE(kept); });
     }
 };
 
@@ -457,7 +461,7 @@ protected:
 
     CallTurns()
     {
-        node_.change(
+        node_.sessions().change(
             use_->session(),
             [](store::session_record& record) { record.log_level = static_cast<int>(log_level::info); },
             [](result<void> changed) { ASSERT_TRUE(changed); });

@@ -142,7 +142,7 @@ protected:
     ~Dispatch() override
     {
         // A call that is left over holds its loop's timers.
-        node_.interrupt_calls();
+        node_.calls().interrupt_all();
         run();
     }
 
@@ -189,11 +189,12 @@ protected:
             return nullptr;
         }
         std::shared_ptr<runtime::call> made;
-        node_.begin_call(
-            *use_, loop_, {"\"7\"", protocol::newest_revision, begin->traits}, [&](result<runtime::begun_call> begun) {
+        node_.calls().begin(
+            *use_, loop_, {{"\"7\""}, protocol::newest_revision, begin->traits},
+            [&](result<runtime::begun_call> begun) {
                 ASSERT_TRUE(begun);
                 made = begun->call;
-                begun->following->abandon();
+                begun->following->peer_gone(); // nobody is connected
             });
         begin->run(made);
         run();
@@ -202,7 +203,7 @@ protected:
     std::vector<json::value> stream_of(runtime::call const& of)
     {
         std::vector<json::value> messages;
-        store_.read_after(of.stream(), 0, {}, [&](result<store::page> page) {
+        store_.read_after(of.stream(), 0, {}, std::nullopt, [&](result<store::page> page) {
             ASSERT_TRUE(page);
             for (auto const& each : page->events)
                 messages.push_back(json::parse(*each.payload));
@@ -232,6 +233,69 @@ TEST_F(Dispatch, CountsSubscriptionsExactlyWhoeverComesFirst)
     std::get<runtime::deferred_answer>(again).run(
         [&](std::string answer) { is_taken = answer.contains("\"result\""); });
     EXPECT_TRUE(is_taken);
+}
+
+TEST_F(Dispatch, KnowsARouteThatIsInstantBeforeItRuns)
+{
+    server_.tool("quick", [] { return std::string("q"); });
+    server_.tool("waits", [](belay::call&) -> task<std::string> { co_return "w"; });
+    server_.resource("r://quick", [] { return std::string("q"); });
+    server_.resource("r://waits", [](belay::call&) -> task<std::string> { co_return "w"; })
+        .on_subscribe([](belay::call&, std::string) -> task<void> { co_return; });
+    server_.prompt("quick", [] { return std::string("q"); });
+    server_.prompt("waits", [](belay::call&) -> task<std::string> { co_return "w"; });
+    auto const is_instant = [&](std::string const& method, std::string const& params) {
+        auto const request
+            = json::parse(R"({"jsonrpc":"2.0","id":1,"method":")" + method + R"(","params":)" + params + "}");
+        auto const message = protocol::read_message(request);
+        auto route = server_.core()->find(*message);
+        auto const outcome = route.run({node_, use_->session(), protocol::newest_revision, *message});
+        // What it says of itself is what it does.
+        bool const is_call = std::holds_alternative<runtime::start_call>(outcome);
+        EXPECT_EQ(is_call, !route.is_instant || route.has_key) << method << params;
+        return !is_call;
+    };
+    EXPECT_TRUE(is_instant("ping", "{}"));
+    EXPECT_TRUE(is_instant("tools/list", "{}"));
+    EXPECT_TRUE(is_instant("tools/call", R"({"name":"quick"})"));
+    EXPECT_TRUE(is_instant("tools/call", R"({"name":"nothing"})"));
+    EXPECT_TRUE(is_instant("tools/call", "{}"));
+    EXPECT_FALSE(is_instant("tools/call", R"({"name":"waits"})"));
+    EXPECT_FALSE(is_instant("tools/call", R"({"name":"quick","_meta":{"belay/idempotencyKey":"k"}})"));
+    EXPECT_TRUE(is_instant("resources/read", R"({"uri":"r://quick"})"));
+    EXPECT_TRUE(is_instant("resources/read", R"({"uri":"r://nothing"})"));
+    EXPECT_TRUE(is_instant("resources/read", "{}"));
+    EXPECT_FALSE(is_instant("resources/read", R"({"uri":"r://waits"})"));
+    EXPECT_TRUE(is_instant("resources/subscribe", R"({"uri":"r://quick"})"));
+    EXPECT_FALSE(is_instant("resources/subscribe", R"({"uri":"r://waits"})"));
+    EXPECT_TRUE(is_instant("resources/unsubscribe", R"({"uri":"r://waits"})"));
+    EXPECT_TRUE(is_instant("prompts/get", R"({"name":"quick"})"));
+    EXPECT_TRUE(is_instant("prompts/get", R"({"name":"nothing"})"));
+    EXPECT_FALSE(is_instant("prompts/get", R"({"name":"waits"})"));
+    EXPECT_TRUE(is_instant("logging/setLevel", R"({"level":"info"})"));
+    EXPECT_TRUE(is_instant("no/method", "{}"));
+}
+
+TEST_F(Dispatch, RunsWhatWasFoundThoughItIsGone)
+{
+    server_.tool("first", [] { return std::string("the first"); });
+    request_ = json::parse(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"first"}})");
+    auto const message = protocol::read_message(request_);
+    auto route = server_.core()->find(*message);
+    EXPECT_TRUE(server_.remove_tool("first"));
+    server_.tool("first", [](belay::call&) -> task<std::string> { co_return "the second"; });
+    EXPECT_TRUE(route.is_instant);
+    EXPECT_EQ(text_of(answer(route.run({node_, use_->session(), protocol::newest_revision, *message}))), "the first");
+}
+
+TEST_F(Dispatch, RunsNothingWhileItLooks)
+{
+    int runs = 0;
+    server_.tool("counted", [&runs] { return std::to_string(++runs); });
+    request_ = json::parse(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"counted"}})");
+    auto const message = protocol::read_message(request_);
+    (void)server_.core()->find(*message);
+    EXPECT_EQ(runs, 0);
 }
 
 TEST_F(Dispatch, AnswersAPing)

@@ -16,7 +16,7 @@ namespace belay {
 
 class late_store final : public forwarding_store {
 public:
-    late_store() : forwarding_store(memory_) {}
+    explicit late_store(base::clock const& clock) : forwarding_store(memory_), memory_({}, clock, 1) {}
 
     /// From now on appends wait for go_on() or fail().
     void hold() { is_holding_ = true; }
@@ -39,16 +39,16 @@ public:
     [[nodiscard]] std::size_t largest() const noexcept { return largest_; }
 
     void append(
-        store::stream_key const& key, store::fence fence, std::vector<store::event_data> events, bool finish,
-        base::time_point now, store::completion<store::stream_top> done) override
+        store::stream_key const& key, store::fence fence, std::uint64_t batch, std::vector<store::event_data> events,
+        bool finish, store::completion<store::stream_top> done) override
     {
         largest_ = std::max(largest_, events.size());
         if (!is_holding_)
-            return memory_.append(key, fence, std::move(events), finish, now, std::move(done));
+            return memory_.append(key, fence, batch, std::move(events), finish, std::move(done));
         auto const shared = std::make_shared<store::completion<store::stream_top>>(std::move(done));
         held_.push_back(
-            {[this, key, fence, events = std::move(events), finish, now, shared]() mutable {
-                 memory_.append(key, fence, std::move(events), finish, now, std::move(*shared));
+            {[this, key, fence, batch, events = std::move(events), finish, shared]() mutable {
+                 memory_.append(key, fence, batch, std::move(events), finish, std::move(*shared));
              },
              [shared](errc why) { (*shared)(failure(why)); }});
     }
@@ -59,7 +59,7 @@ private:
         std::move_only_function<void(errc)> fail;
     };
 
-    store::memory_store memory_{{}, 1};
+    store::memory_store memory_;
     bool is_holding_ = false;
     std::size_t largest_ = 0;
     std::deque<late_append> held_;

@@ -20,7 +20,7 @@ protected:
     base::manual_clock clock_;
     base::io_loop loop_{clock_};
     base::seeded_random random_{1};
-    store::memory_store store_{{}, 1};
+    store::memory_store store_{{}, clock_, 1};
     observe::metrics metrics_;
     std::vector<std::string> logged_;
     runtime::node node_{
@@ -36,7 +36,7 @@ protected:
 
     OnNode()
     {
-        node_.open({}, loop_, [&](result<runtime::session_use> use) {
+        node_.sessions().open({}, [&](result<runtime::session_use> use) {
             use_ = std::make_shared<runtime::session_use>(std::move(*use));
         });
     }
@@ -46,7 +46,7 @@ protected:
         request_ = json::parse(text);
         auto const message = protocol::read_message(request_);
         EXPECT_TRUE(message);
-        return server_.core()->handle({node_, use_->session(), revision, *message});
+        return server_.core()->find(*message).run({node_, use_->session(), revision, *message});
     }
 };
 

@@ -1,0 +1,307 @@
+#include "runtime/call_directory.hpp"
+
+#include "engine/cursor.hpp"
+#include "protocol/endings.hpp"
+#include "runtime/call_notes.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace belay::runtime {
+
+namespace {
+
+// The bulletin for calls that no store knows of: the session's id, its principal and the request's id, in lines.
+constexpr std::string_view cancel_word = "cancel\n";
+
+}
+
+// A call on its way into the store.
+struct call_directory::beginning {
+    std::shared_ptr<live_session> session;
+    base::loop& loop;
+    store::stream_key stream;
+    store::reader_request reader;
+    call_request request;
+    store::completion<begun_call> done;
+    bool has_asked = false; // whether answers have arrived of which nobody knew
+};
+
+call_directory::call_directory(node_context& context, session_table& table, attachments& attachments)
+    : context_(context), table_(table), attachments_(attachments),
+      bulletins_(context.store().listen([this](std::string const& text) { hear(text); }))
+{
+}
+
+void call_directory::begin(
+    session_use const& use, base::loop& loop, call_request request, store::completion<begun_call> done)
+{
+    if (!context_.departures().admit_call())
+        return done(failure(errc::unavailable));
+    auto const& session = use.session();
+    store::stream_key stream{session->key, context_.random()};
+    auto reader = attachments_.reader_for(request.revision, request.from);
+    {
+        std::lock_guard const lock(beginning_mutex_);
+        beginning_.push_back(stream);
+    }
+    open(std::make_shared<beginning>(
+        session, loop, std::move(stream), std::move(reader), std::move(request), std::move(done)));
+}
+
+void call_directory::open(std::shared_ptr<beginning> of)
+{
+    auto const& request = of->request;
+    store::stream_meta meta;
+    meta.dialect = protocol::to_string(request.revision);
+    for (auto const& id : request.ids)
+        meta.requests.push_back({id, protocol::longest_ended_answer(id)});
+    meta.once = request.once;
+    // A batch is of several minds: the careful defaults fit all of them.
+    if (request.ids.size() == 1)
+        meta.call_notes = to_text({request.traits.is_tool_call, request.traits.is_retry_safe});
+    meta.held_bytes = request.bytes;
+    meta.has_unique_ids = context_.settings().duplicate_ids == duplicate_policy::reject;
+    auto const& key = of->stream;
+    auto const reader = of->reader;
+    context_.store().open(
+        key, std::move(meta), context_.owner(), reader,
+        [this, of = std::move(of)](result<store::opened_stream> opened) mutable {
+            bool const is_full
+                = !opened && (opened.error() == errc::too_many_streams || opened.error() == errc::no_space);
+            if (is_full && !std::exchange(of->has_asked, true)) {
+                // What has arrived by now makes room, and may not be known yet.
+                auto& session = *of->session;
+                auto& loop = of->loop;
+                return ask_receipts(session, loop, [this, of = std::move(of)]() mutable { open(std::move(of)); });
+            }
+            if (opened)
+                make(*of, *opened);
+            {
+                // From here on it runs, or is nobody's: recovery ends a stream that is there after all.
+                std::lock_guard const lock(beginning_mutex_);
+                std::erase(beginning_, of->stream);
+            }
+            if (opened)
+                return;
+            context_.departures().call_left();
+            of->done(std::unexpected(opened.error()));
+        });
+}
+
+void call_directory::make(beginning& of, store::opened_stream const& opened)
+{
+    auto const& session = of.session;
+    auto& loop = of.loop;
+    auto& request = of.request;
+    auto reader = attachments_.follow_new(
+        session, loop, of.reader, of.stream.stream, opened.epoch, request.revision, request.from);
+    auto id = request.ids.size() == 1 ? std::move(request.ids.front()) : std::string();
+    auto running = std::make_shared<call>(
+        context_, *this, session, loop, of.stream.stream, opened.fence, std::move(id), request.traits, nullptr);
+    running->set_trace(std::move(request.trace));
+    add(*session, running);
+    watch_record(session);
+    running->begin();
+    of.done(begun_call{running, std::move(reader), opened.repeats});
+    running->read_mail();
+}
+
+void call_directory::watch_record(std::shared_ptr<live_session> const& session)
+{
+    session->watch_record(context_.store(), [this, weak = std::weak_ptr(session)] {
+        context_.later([this, weak] {
+            auto const live = weak.lock();
+            if (!live)
+                return;
+            context_.store().load(live->key, [weak](result<store::record_ptr> record) {
+                if (auto const still = weak.lock(); still && record)
+                    still->see(*record);
+            });
+        });
+    });
+}
+
+void call_directory::ask_receipts(live_session& session, base::loop& loop, std::move_only_function<void()> then)
+{
+    std::vector<std::shared_ptr<base::receipt>> here;
+    std::map<base::loop*, std::vector<std::shared_ptr<base::receipt>>> elsewhere;
+    for (auto const& each : session.receipts())
+        if (auto open = each.receipt.lock())
+            (each.loop == &loop ? here : elsewhere[each.loop]).push_back(std::move(open));
+    for (auto const& each : here)
+        each->ask();
+    if (elsewhere.empty())
+        return then();
+    // The last of the other loops sends the caller on.
+    auto const rest = std::make_shared<std::move_only_function<void()>>(std::move(then));
+    auto const open = std::make_shared<std::atomic<std::size_t>>(elsewhere.size());
+    for (auto& [where, receipts] : elsewhere)
+        where->post([asked = std::move(receipts), open, rest, &loop] {
+            for (auto const& each : asked)
+                each->ask();
+            if (open->fetch_sub(1) == 1)
+                loop.post([rest] { (*rest)(); });
+        });
+}
+
+void call_directory::add(live_session& session, std::shared_ptr<call> const& fresh)
+{
+    session.add(fresh);
+    if (!fresh->has_stream())
+        session.add_use();
+    context_.metrics().calls_started.Increment();
+    // Added behind the back of interrupt_all(): whoever took the session's lock second sees the other.
+    if (is_interrupting_.load())
+        fresh->loop().post([fresh] { fresh->end(protocol::end_reason::interrupted); });
+}
+
+void call_directory::call_done(call& gone)
+{
+    if (!gone.session().remove(gone))
+        return;
+    if (!gone.has_stream())
+        gone.session().remove_use();
+    context_.departures().call_left();
+}
+
+std::shared_ptr<call> call_directory::begin_member(
+    std::shared_ptr<call> const& batch, std::uint32_t number, std::string id, call_traits traits)
+{
+    // Counted without asking whether the node drains: its batch was begun before.
+    context_.departures().add_call();
+    auto member = std::make_shared<call>(batch, number, std::move(id), traits);
+    member->set_trace(batch->trace());
+    batch->session().add(member);
+    context_.metrics().calls_started.Increment();
+    member->begin();
+    return member;
+}
+
+result<std::shared_ptr<call>> call_directory::begin_held(
+    std::shared_ptr<live_session> session, base::loop& loop, call_request request, call::held_answer answer)
+{
+    if (!context_.departures().admit_call())
+        return failure(errc::unavailable);
+    if (!session)
+        session = table_.stand_in(request.revision);
+    auto running = std::make_shared<call>(
+        context_, *this, session, loop, 0, 0, std::move(request.ids.front()), request.traits, std::move(answer));
+    running->set_trace(std::move(request.trace));
+    add(*session, running);
+    running->begin();
+    return running;
+}
+
+result<begun_direct_call> call_directory::begin_direct(base::loop& loop, call_request request)
+{
+    if (!context_.departures().admit_call())
+        return failure(errc::unavailable);
+    auto const session = table_.stand_in(request.revision);
+    auto output = std::make_shared<direct_output>(context_, loop);
+    auto id = request.ids.size() == 1 ? std::move(request.ids.front()) : std::string();
+    auto running = std::make_shared<call>(context_, *this, session, loop, output, std::move(id), request.traits);
+    running->set_trace(std::move(request.trace));
+    add(*session, running);
+    running->begin();
+    return begun_direct_call{std::move(running), std::move(output)};
+}
+
+void call_directory::cancel(
+    std::shared_ptr<live_session> const& session, std::string_view id, base::loop& loop, store::completion<void> done)
+{
+    // Whose answer has arrived decides which call is meant.
+    ask_receipts(*session, loop, [this, session, id = std::string(id), done = std::move(done)]() mutable {
+        context_.store().find(
+            session->key, id, [this, session, id, done = std::move(done)](result<store::call_ref> found) mutable {
+                if (found)
+                    return context_.store().post(
+                        found->stream, {store::letter::kind::cancel, found->request}, std::move(done));
+                if (found.error() == errc::unavailable)
+                    return done(std::unexpected(found.error()));
+                // A call without a stream is known to nobody but its own node.
+                if (found.error() == errc::not_found && !cancel_held(session->key, id))
+                    context_.store().publish(
+                        std::string(cancel_word) + base::to_string(session->key.id) + '\n' + id + '\n'
+                        + session->key.principal);
+                done({});
+            });
+    });
+}
+
+void call_directory::hear(std::string const& bulletin)
+{
+    std::string_view rest = bulletin;
+    if (!rest.starts_with(cancel_word))
+        return;
+    rest.remove_prefix(cancel_word.size());
+    auto const end_of_session = rest.find('\n');
+    if (end_of_session == std::string_view::npos)
+        return;
+    auto const session = base::parse_id128(rest.substr(0, end_of_session));
+    rest.remove_prefix(end_of_session + 1);
+    auto const end_of_id = rest.find('\n');
+    if (!session || end_of_id == std::string_view::npos)
+        return;
+    cancel_held({std::string(rest.substr(end_of_id + 1)), *session}, rest.substr(0, end_of_id));
+}
+
+bool call_directory::cancel_held(store::session_key const& key, std::string_view id)
+{
+    auto const session = table_.find(key);
+    if (!session)
+        return false;
+    std::shared_ptr<call> newest;
+    for (auto const& each : session->calls())
+        if (!each->has_stream() && each->id() == id)
+            newest = each;
+    if (newest)
+        newest->loop().post([newest] { newest->end(protocol::end_reason::cancelled); });
+    return newest != nullptr;
+}
+
+void call_directory::cancel_stream(store::stream_key const& stream)
+{
+    context_.store().post(stream, {store::letter::kind::cancel, 0}, [this](result<void> posted) {
+        if (!posted)
+            context_.log().warning("a cancel could not be kept: {}", posted.error().message());
+    });
+}
+
+void call_directory::take_answer(
+    live_session const& session, protocol::message const& answer, store::completion<void> done)
+{
+    // Our ids are strings of our own making; within the session, the stream says where the question came from.
+    std::string_view const id = answer.id;
+    if (id.size() < 2 || id.front() != '"')
+        return done({});
+    auto const question = engine::parse_question_id(id.substr(1, id.size() - 2));
+    if (!question || question->number > std::numeric_limits<std::uint32_t>::max())
+        return done({});
+    context_.store().post(
+        {session.key, question->stream},
+        {store::letter::kind::answer, static_cast<std::uint32_t>(question->number), protocol::outcome_text(answer)},
+        std::move(done));
+}
+
+void call_directory::interrupt_all()
+{
+    is_interrupting_.store(true);
+    for (auto const& session : table_.all())
+        for (auto const& each : session->calls())
+            each->loop().post([each] { each->end(protocol::end_reason::interrupted); });
+}
+
+bool call_directory::runs(store::stream_key const& stream)
+{
+    {
+        std::lock_guard const lock(beginning_mutex_);
+        if (std::ranges::find(beginning_, stream) != beginning_.end())
+            return true;
+    }
+    auto const session = table_.find(stream.session);
+    return session && session->runs(stream.stream);
+}
+
+}

@@ -1,0 +1,101 @@
+// The calls of this node: how they begin, how they are found from outside, and how they all end at once. Functions may
+// be called on any loop; completions come on the loop that called.
+#pragma once
+
+#include "protocol/message.hpp"
+#include "protocol/revision.hpp"
+#include "protocol/trace_context.hpp"
+#include "runtime/attachments.hpp"
+#include "runtime/call.hpp"
+#include "runtime/context.hpp"
+#include "runtime/direct_output.hpp"
+#include "runtime/live_session.hpp"
+#include "runtime/session_table.hpp"
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace belay::runtime {
+
+struct call_request {
+    std::vector<std::string> ids; ///< JSON text; a batch has several
+    protocol::revision revision = protocol::newest_revision;
+    call_traits traits;
+    caller from = caller::program;
+    std::optional<store::once_key> once{};
+    std::optional<protocol::trace_context> trace{};
+    std::size_t bytes = 0; ///< of the message that asks for it; its arguments live as long as the call runs
+};
+
+struct begun_call {
+    std::shared_ptr<runtime::call> call;
+    std::shared_ptr<runtime::following> following;
+    std::optional<store::stream_id> repeats; ///< the first call with the same key: repeat that one, run nothing
+};
+
+struct begun_direct_call {
+    std::shared_ptr<runtime::call> call;
+    std::shared_ptr<direct_output> output;
+};
+
+class call_directory final : public call_keeper {
+public:
+    call_directory(node_context& context, session_table& table, attachments& attachments);
+
+    /// Makes the call and its stream, and attaches the caller's connection, before anything runs.
+    void begin(session_use const& use, base::loop& loop, call_request request, store::completion<begun_call> done);
+    /// A member of a batch, which is a call with a stream (call::expect_answers).
+    [[nodiscard]] std::shared_ptr<call>
+    begin_member(std::shared_ptr<call> const& batch, std::uint32_t number, std::string id, call_traits traits);
+    /// A call without a stream, whose answer goes to `answer`. `session` may be null: it belongs to none.
+    result<std::shared_ptr<call>>
+    begin_held(std::shared_ptr<live_session> session, base::loop& loop, call_request request, call::held_answer answer);
+    /// A call that belongs to no session and speaks to its connection.
+    result<begun_direct_call> begin_direct(base::loop& loop, call_request request);
+
+    /// Cancels the newest running call of the session with that request, wherever it runs. No effect if there is none,
+    /// or if a newer one has an answer that has not arrived: the cancel crossed it. Done once it is sure to be heard.
+    void cancel(
+        std::shared_ptr<live_session> const& session, std::string_view id, base::loop& loop,
+        store::completion<void> done);
+    /// Cancels the call that owns the stream, wherever it runs.
+    void cancel_stream(store::stream_key const& stream);
+    /// A client's answer to a request of ours. Unknown, foreign and second answers have no effect. Done once it is sure
+    /// to be heard.
+    void take_answer(live_session const& session, protocol::message const& answer, store::completion<void> done);
+
+    /// Ends every call with `interrupted`. From any thread.
+    void interrupt_all();
+    /// Whether the call with that stream runs here, or is about to.
+    [[nodiscard]] bool runs(store::stream_key const& stream);
+
+private:
+    struct beginning;
+
+    void call_done(call& gone) override;
+    void open(std::shared_ptr<beginning> of);
+    void make(beginning& of, store::opened_stream const& opened);
+    /// Lets the store know of all answers of the session that have arrived by now. `then` is called on the loop, at
+    /// once if only that one had to be asked.
+    static void ask_receipts(live_session& session, base::loop& loop, std::move_only_function<void()> then);
+    void add(live_session& session, std::shared_ptr<call> const& fresh);
+    void watch_record(std::shared_ptr<live_session> const& session);
+    /// False if there is none here.
+    bool cancel_held(store::session_key const& session, std::string_view id);
+    void hear(std::string const& bulletin);
+
+    node_context& context_;
+    session_table& table_;
+    attachments& attachments_;
+    std::atomic<bool> is_interrupting_{false};
+    std::unique_ptr<store::watch_handle> bulletins_;
+
+    std::mutex beginning_mutex_;
+    std::vector<store::stream_key> beginning_; // asked for, and not known to be there
+};
+
+}

@@ -1,0 +1,171 @@
+#include "runtime/live_session.hpp"
+
+#include "runtime/call.hpp"
+#include "runtime/following.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace belay::runtime {
+
+namespace {
+
+/// A version that is not known was written by a newer program.
+protocol::revision revision_of(store::session_record const& record)
+{
+    return protocol::parse_revision(record.version).value_or(protocol::newest_revision);
+}
+
+}
+
+session_use::session_use(std::shared_ptr<live_session> session, store::record_ptr record)
+    : session_(std::move(session)), record_(std::move(record)), revision_(revision_of(*record_))
+{
+    session_->add_use();
+}
+
+live_session::live_session(store::record_ptr record)
+    : key(record->key), name(base::log_name(key.id)), record_(std::move(record)), revision_(revision_of(*record_))
+{
+}
+
+live_session::~live_session() = default;
+
+store::record_ptr live_session::current_record()
+{
+    std::lock_guard const lock(mutex_);
+    return record_;
+}
+
+protocol::revision live_session::current_revision()
+{
+    std::lock_guard const lock(mutex_);
+    return revision_;
+}
+
+void live_session::see(store::record_ptr record)
+{
+    std::lock_guard const lock(mutex_);
+    if (record_->revision >= record->revision)
+        return;
+    revision_ = revision_of(*record);
+    record_ = std::move(record);
+}
+
+void live_session::add(std::shared_ptr<following> fresh)
+{
+    std::lock_guard const lock(mutex_);
+    followers_.push_back(std::move(fresh));
+}
+
+bool live_session::remove(following& gone)
+{
+    std::shared_ptr<following> keep; // its destructor must not run under the lock
+    std::lock_guard const lock(mutex_);
+    auto const found = std::ranges::find_if(followers_, [&](auto const& each) { return each.get() == &gone; });
+    if (found == followers_.end())
+        return false;
+    gone.forget_sink();
+    keep = std::move(*found);
+    followers_.erase(found);
+    return true;
+}
+
+std::vector<std::shared_ptr<following>> live_session::followers()
+{
+    std::lock_guard const lock(mutex_);
+    return followers_;
+}
+
+std::optional<store::reader_id> live_session::broken_reader(store::stream_id stream)
+{
+    std::lock_guard const lock(mutex_);
+    for (auto const& each : followers_)
+        if (each->stream() == stream && each->is_peer_gone())
+            return each->reader();
+    return std::nullopt;
+}
+
+void live_session::hide_sink(following& of)
+{
+    std::lock_guard const lock(mutex_);
+    of.forget_sink();
+}
+
+void live_session::show_sink(following& of)
+{
+    std::lock_guard const lock(mutex_);
+    of.offer_sink();
+}
+
+void live_session::add(std::shared_ptr<call> fresh)
+{
+    std::lock_guard const lock(mutex_);
+    calls_.push_back(std::move(fresh));
+}
+
+bool live_session::remove(call& gone)
+{
+    std::shared_ptr<call> keep;
+    std::lock_guard const lock(mutex_);
+    auto const found = std::ranges::find_if(calls_, [&](auto const& each) { return each.get() == &gone; });
+    if (found == calls_.end())
+        return false;
+    keep = std::move(*found);
+    calls_.erase(found);
+    return true;
+}
+
+std::vector<std::shared_ptr<call>> live_session::calls()
+{
+    std::lock_guard const lock(mutex_);
+    return calls_;
+}
+
+bool live_session::runs(store::stream_id stream)
+{
+    std::lock_guard const lock(mutex_);
+    return std::ranges::any_of(
+        calls_, [&](auto const& each) { return each->has_stream() && each->stream().stream == stream; });
+}
+
+void live_session::expect(base::loop& loop, std::shared_ptr<base::receipt> const& receipt)
+{
+    std::lock_guard const lock(mutex_);
+    // Most are answered by the time that there are this many.
+    constexpr std::size_t many = 32;
+    if (receipts_.size() >= many)
+        std::erase_if(receipts_, [](awaited_receipt const& each) { return each.receipt.expired(); });
+    receipts_.push_back({&loop, receipt});
+}
+
+std::vector<live_session::awaited_receipt> live_session::receipts()
+{
+    std::lock_guard const lock(mutex_);
+    return receipts_;
+}
+
+void live_session::watch_record(store::session_store& store, std::function<void()> reload)
+{
+    {
+        std::lock_guard const lock(mutex_);
+        if (std::exchange(is_watched_, true))
+            return;
+    }
+    auto watch = store.watch_session(key, std::move(reload));
+    std::lock_guard const lock(mutex_);
+    watch_ = std::move(watch);
+}
+
+void live_session::let_go()
+{
+    std::vector<std::shared_ptr<following>> followers;
+    std::vector<std::shared_ptr<call>> calls;
+    std::unique_ptr<store::watch_handle> watch;
+    std::lock_guard const lock(mutex_);
+    followers.swap(followers_);
+    calls.swap(calls_);
+    watch.swap(watch_);
+}
+
+}

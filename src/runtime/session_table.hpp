@@ -1,0 +1,47 @@
+// The sessions that this node serves now. It grows with what is in use: a session that nobody uses is forgotten at the
+// next look, and found again in the store. From any thread.
+#pragma once
+
+#include "protocol/revision.hpp"
+#include "runtime/live_session.hpp"
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+namespace belay::runtime {
+
+class session_table {
+public:
+    ~session_table();
+
+    /// The session as it is served here, with that record if it is newer than what is known.
+    [[nodiscard]] std::shared_ptr<live_session> enter(store::record_ptr const& record);
+    /// Null: not served here.
+    [[nodiscard]] std::shared_ptr<live_session> find(store::session_key const& key);
+    void forget(store::session_key const& key);
+    /// Stands in for the session of a call that has none: in no store, gone with the call.
+    [[nodiscard]] std::shared_ptr<live_session> stand_in(protocol::revision revision);
+    /// All of them, those that stand in too.
+    [[nodiscard]] std::vector<std::shared_ptr<live_session>> all();
+
+    /// Forgets the sessions that nobody uses. Gives those in use of which the store does not know.
+    [[nodiscard]] std::vector<store::session_key> look_round();
+
+private:
+    struct stripe {
+        std::mutex mutex;
+        std::unordered_map<store::session_key, std::shared_ptr<live_session>, store::session_key_hash> sessions;
+    };
+    [[nodiscard]] stripe& stripe_of(store::session_key const& key) noexcept;
+
+    static constexpr std::size_t stripe_count = 64;
+    std::array<stripe, stripe_count> stripes_;
+
+    std::mutex stand_ins_mutex_;
+    std::unordered_map<live_session const*, std::weak_ptr<live_session>> stand_ins_;
+};
+
+}
