@@ -319,14 +319,12 @@ void call::relay_question(std::string message, std::move_only_function<void()> f
 
 std::uint64_t call::ask(std::string_view method, std::string_view params, answered done)
 {
-    if (is_member()) {
-        auto const number = batch_->ask(method, params, std::move(done));
-        auto const found = std::ranges::find(batch_->questions_, number, &question::number);
-        if (found != batch_->questions_.end())
-            found->asker = this;
-        return number;
-    }
-    auto const number = ++last_question_;
+    return (batch_ ? *batch_ : *this).ask_for(number_, method, params, std::move(done));
+}
+
+std::uint64_t call::ask_for(std::uint32_t request, std::string_view method, std::string_view params, answered done)
+{
+    auto const number = questions_.next_number();
     auto message = protocol::request(engine::to_string({stream_.stream, number}), method, params);
     bool const is_too_large = message.size() > context_.settings().limits.event_bytes;
     if (is_ended_ || !can_ask() || is_too_large) {
@@ -334,45 +332,42 @@ std::uint64_t call::ask(std::string_view method, std::string_view params, answer
         loop_.post([done = std::move(done), why]() mutable { done(failure(why)); });
         return number;
     }
-    questions_.push_back({number, this, std::move(done)});
     auto const ticket = machine_.ask(
         std::make_shared<std::string const>(std::move(message)), static_cast<std::uint32_t>(number), actions_);
-    questions_.back().ticket = ticket;
+    questions_.add(number, request, ticket, std::move(done));
     perform();
     return number;
 }
 
 void call::take_answer(std::uint64_t number, std::string response)
 {
-    auto const found = std::ranges::find(questions_, number, &question::number);
-    if (found == questions_.end() || found->is_closed)
+    auto closed = questions_.close(number);
+    if (!closed)
         return;
-    auto done = std::move(found->done);
-    close_question(found);
-    done(std::move(response));
+    if (closed->blank)
+        blank(*closed->blank);
+    closed->done(std::move(response));
 }
 
 void call::withdraw(std::uint64_t number)
 {
     if (is_member())
         return batch_->withdraw(number);
-    auto const found = std::ranges::find(questions_, number, &question::number);
-    if (found == questions_.end() || found->is_closed)
+    auto const closed = questions_.close(number);
+    if (!closed)
         return;
     tell_withdrawn(number);
-    close_question(found);
+    if (closed->blank)
+        blank(*closed->blank);
     perform();
 }
 
-void call::withdraw_all(call const& asker)
+void call::withdraw_all(std::uint32_t request)
 {
-    auto const is_open = [&](question const& each) { return each.asker == &asker && !each.is_closed; };
-    while (true) {
-        auto const next = std::ranges::find_if(questions_, is_open);
-        if (next == questions_.end())
-            return;
-        tell_withdrawn(next->number);
-        close_question(next);
+    for (auto const number : questions_.open_of(request)) {
+        tell_withdrawn(number);
+        if (auto const closed = questions_.close(number); closed && closed->blank)
+            blank(*closed->blank);
     }
 }
 
@@ -383,18 +378,6 @@ void call::tell_withdrawn(std::uint64_t number)
         std::make_shared<std::string const>(
             protocol::notification(protocol::method::cancelled, "{\"requestId\":\"" + id + "\"}")),
         loop_.now(), actions_);
-}
-
-void call::close_question(std::vector<question>::iterator at)
-{
-    at->done = nullptr; // whatever the store says of it later
-    if (at->sequence == 0) { // an answer can overtake the store's own
-        at->is_closed = true;
-        return;
-    }
-    auto const sequence = at->sequence;
-    questions_.erase(at);
-    blank(sequence);
 }
 
 void call::blank(std::uint64_t sequence)
@@ -480,12 +463,12 @@ void call::finish(std::string response)
     }
     tell_late_progress();
     if (!is_member()) {
-        withdraw_all(*this);
+        withdraw_all(number_);
         append_answer({number_, id_, traits_}, std::move(response), true);
         return perform();
     }
     auto const batch = batch_;
-    batch->withdraw_all(*this);
+    batch->withdraw_all(number_);
     std::erase(batch->members_, this);
     bool const is_last = --batch->open_answers_ == 0;
     batch->append_answer({number_, id_, traits_}, std::move(response), is_last);
@@ -509,68 +492,66 @@ void call::perform()
     while (!actions_.empty()) {
         performing_.clear();
         performing_.swap(actions_);
-        for (auto& action : performing_) {
-            if (auto* append = std::get_if<engine::append_events>(&action)) {
-                perform(*append);
-            } else if (auto const* resume = std::get_if<engine::resume_emit>(&action)) {
-                if (resume->ticket == emitting_) {
-                    emitted_now_ = resume->error;
-                    continue;
-                }
-                auto const found = std::ranges::find(waiting_, resume->ticket, &waiting::ticket);
-                if (found != waiting_.end()) {
-                    auto resumed = std::move(found->done);
-                    waiting_.erase(found);
-                    // Later: the tool's code must not run inside the machine's step.
-                    loop_.post([resumed = std::move(resumed), error = resume->error]() mutable { resumed(error); });
-                }
-            } else if (std::get_if<engine::drop_reader>(&action)) {
-                context_.store().dismiss(stream_, {store::dismissal::stalled, context_.retry_delay()});
-            } else if (auto const* asked = std::get_if<engine::asked>(&action)) {
-                auto const found = std::ranges::find(questions_, asked->ticket, &question::ticket);
-                if (found == questions_.end()) {
-                    auto const relayed = std::ranges::find(relays_, asked->ticket, &relay::ticket);
-                    if (relayed != relays_.end()) {
-                        if (!asked->sequence)
-                            loop_.post(std::move(relayed->failed));
-                        relays_.erase(relayed);
-                    }
-                    continue;
-                }
-                if (asked->sequence) {
-                    found->sequence = *asked->sequence;
-                    if (found->is_closed)
-                        close_question(found);
-                } else {
-                    auto failed = std::move(found->done);
-                    questions_.erase(found);
-                    if (failed)
-                        loop_.post([failed = std::move(failed), why = asked->sequence.error()]() mutable {
-                            failed(std::unexpected(why));
-                        });
-                }
-            } else if (auto const* stored = std::get_if<engine::answered>(&action)) {
-                answering_.pop_front();
-                if (stored->is_last)
-                    done();
-            } else if (auto const* refused = std::get_if<engine::answer_refused>(&action)) {
-                bool const is_too_big = refused->error == errc::too_large || refused->error == errc::no_space;
-                if (is_too_big && !answering_.front().is_shortened) {
-                    answering_.front().is_shortened = true;
-                    reason_ = protocol::end_reason::result_too_large;
-                    machine_.replace_answer(
-                        std::make_shared<std::string const>(ended_answer(answering_.front(), *reason_)), actions_);
-                } else {
-                    // Fenced: another node has answered. Gone: the session has ended. Either way there is nobody
-                    // left to tell.
-                    lose(refused->error);
-                }
-            }
-        }
+        for (auto& action : performing_)
+            std::visit([this](auto& each) { perform(each); }, action);
     }
     is_performing_ = false;
     if (!is_done_)
         arm();
+}
+
+void call::perform(engine::resume_emit const& resume)
+{
+    if (resume.ticket == emitting_) {
+        emitted_now_ = resume.error;
+        return;
+    }
+    auto const found = std::ranges::find(waiting_, resume.ticket, &waiting::ticket);
+    if (found == waiting_.end())
+        return;
+    auto resumed = std::move(found->done);
+    waiting_.erase(found);
+    // Later: the tool's code must not run inside the machine's step.
+    loop_.post([resumed = std::move(resumed), error = resume.error]() mutable { resumed(error); });
+}
+
+void call::perform(engine::drop_reader const&)
+{
+    context_.store().dismiss(stream_, {store::dismissal::stalled, context_.retry_delay()});
+}
+
+void call::perform(engine::asked const& asked)
+{
+    auto const relayed = std::ranges::find(relays_, asked.ticket, &relay::ticket);
+    if (relayed != relays_.end()) {
+        if (!asked.sequence)
+            loop_.post(std::move(relayed->failed));
+        relays_.erase(relayed);
+    } else if (asked.sequence) {
+        if (auto const answered_before = questions_.kept(asked.ticket, *asked.sequence))
+            blank(*answered_before);
+    } else if (auto failed = questions_.lost(asked.ticket)) {
+        loop_.post(
+            [failed = std::move(failed), why = asked.sequence.error()]() mutable { failed(std::unexpected(why)); });
+    }
+}
+
+void call::perform(engine::answered const& stored)
+{
+    answering_.pop_front();
+    if (stored.is_last)
+        done();
+}
+
+void call::perform(engine::answer_refused const& refused)
+{
+    bool const is_too_big = refused.error == errc::too_large || refused.error == errc::no_space;
+    // Fenced: another node has answered. Gone: the session has ended. Either way there is nobody left to tell.
+    if (!is_too_big || answering_.front().is_shortened)
+        return lose(refused.error);
+    answering_.front().is_shortened = true;
+    reason_ = protocol::end_reason::result_too_large;
+    machine_.replace_answer(std::make_shared<std::string const>(ended_answer(answering_.front(), *reason_)), actions_);
 }
 
 void call::perform(engine::append_events& action)

@@ -11,6 +11,7 @@
 #include "engine/producer.hpp"
 #include "protocol/endings.hpp"
 #include "protocol/trace_context.hpp"
+#include "runtime/question_ledger.hpp"
 #include "store/ports.hpp"
 
 #include <chrono>
@@ -50,8 +51,7 @@ class call : public std::enable_shared_from_this<call> {
 public:
     using emitted = std::move_only_function<void(std::error_code)>;
     using held_answer = std::move_only_function<void(std::string)>;
-    /// The client's answer, as the JSON text of its response; or why there is none.
-    using answered = std::move_only_function<void(result<std::string>)>;
+    using answered = question_ledger::answered;
 
     /// With `answer` the call has no stream: emits go nowhere and the answer goes there (`--answer json`).
     call(
@@ -134,35 +134,34 @@ private:
         call_traits traits;
         bool is_shortened = false;
     };
-    struct question {
-        std::uint64_t number;
-        call* asker;
-        answered done;
-        std::uint64_t ticket = 0;
-        std::uint64_t sequence = 0; // 0: not in the log yet
-        bool is_closed = false; // answered or withdrawn before that
-    };
 
     [[nodiscard]] std::optional<std::error_code> emit_now(std::string message, emitted& done);
     void finish(std::string response);
     void append_answer(answering of, std::string response, bool is_last);
-    void withdraw_all(call const& asker);
+    /// A question of one of the stream's requests.
+    std::uint64_t ask_for(std::uint32_t request, std::string_view method, std::string_view params, answered done);
+    /// The questions that one of the stream's requests has left open.
+    void withdraw_all(std::uint32_t request);
     /// Progress that a slow reader of a direct output has kept waiting.
     void tell_late_progress();
-    /// The question is answered or withdrawn: it is not asked again of whoever reads the stream later.
-    void close_question(std::vector<question>::iterator at);
     void tell_withdrawn(std::uint64_t question);
     /// A client's answer, as JSON text. A second one, or one to an unknown question, is ignored.
     void take_answer(std::uint64_t question, std::string response);
     [[nodiscard]] std::string ended_answer(answering const& of, protocol::end_reason reason) const;
     void perform();
     void perform(engine::append_events& action);
+    void perform(engine::resume_emit const& action);
+    void perform(engine::drop_reader const& action);
+    void perform(engine::asked const& action);
+    void perform(engine::answered const& action);
+    void perform(engine::answer_refused const& action);
     void arm();
     void done();
     void hint(store::event_store::interest what);
     void read_reader();
     void open_letter(store::letter letter);
     void append();
+    /// A question is not asked again of whoever reads the stream later.
     void blank(std::uint64_t sequence);
     /// The store could not say: what was asked is asked again.
     void ask_again();
@@ -201,8 +200,7 @@ private:
         emitted done;
     };
     std::vector<waiting> waiting_;
-    std::vector<question> questions_;
-    std::uint64_t last_question_ = 0;
+    question_ledger questions_;
     struct relay {
         std::uint64_t ticket;
         std::move_only_function<void()> failed;
