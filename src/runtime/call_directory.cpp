@@ -3,6 +3,7 @@
 #include "engine/cursor.hpp"
 #include "protocol/endings.hpp"
 #include "runtime/call_notes.hpp"
+#include "runtime/stream_output.hpp"
 
 #include <algorithm>
 #include <map>
@@ -15,6 +16,13 @@ namespace {
 // The bulletin for calls that no store knows of: the session's id, its principal and the request's id, in lines.
 constexpr std::string_view cancel_word = "cancel\n";
 
+engine::flow_settings flow_for(settings const& settings, call_traits const& traits)
+{
+    auto flow = settings.flow;
+    flow.waits = flow.waits && traits.waits_for_reader;
+    return flow;
+}
+
 }
 
 // A call on its way into the store.
@@ -24,7 +32,7 @@ struct call_directory::beginning {
     store::stream_key stream;
     store::reader_request reader;
     call_request request;
-    store::completion<begun_call> done;
+    std::move_only_function<void(result<begun_stream>, call_request)> done;
     bool has_asked = false; // whether answers have arrived of which nobody knew
 };
 
@@ -37,8 +45,41 @@ call_directory::call_directory(node_context& context, session_table& table, atta
 void call_directory::begin(
     session_use const& use, base::loop& loop, call_request request, store::completion<begun_call> done)
 {
+    open(
+        use, loop, std::move(request),
+        [this, session = use.session(), &loop,
+         done = std::move(done)](result<begun_stream> begun, call_request request) mutable {
+            if (!begun)
+                return done(std::unexpected(begun.error()));
+            auto const& output = begun->output;
+            auto running = start(std::move(session), loop, output, std::move(request));
+            done(begun_call{std::move(running), std::move(begun->following), begun->repeats});
+            output->read_mail();
+        });
+}
+
+void call_directory::begin_batch(
+    session_use const& use, base::loop& loop, call_request request, store::completion<begun_batch> done)
+{
+    open(
+        use, loop, std::move(request),
+        [this, session = use.session(), &loop,
+         done = std::move(done)](result<begun_stream> begun, call_request request) mutable {
+            if (!begun)
+                return done(std::unexpected(begun.error()));
+            auto const& output = begun->output;
+            auto running = start_batch(std::move(session), loop, output, std::move(request));
+            done(begun_batch{std::move(running), std::move(begun->following)});
+            output->read_mail(); // now that there are calls to hear it
+        });
+}
+
+void call_directory::open(
+    session_use const& use, base::loop& loop, call_request request,
+    std::move_only_function<void(result<begun_stream>, call_request)> done)
+{
     if (!context_.departures().admit_call())
-        return done(failure(errc::unavailable));
+        return done(failure(errc::unavailable), std::move(request));
     auto const& session = use.session();
     store::stream_key stream{session->key, context_.random()};
     auto reader = attachments_.reader_for(request.revision, request.from);
@@ -77,7 +118,7 @@ void call_directory::open(std::shared_ptr<beginning> of)
                 return ask_receipts(session, loop, [this, of = std::move(of)]() mutable { open(std::move(of)); });
             }
             if (opened)
-                make(*of, *opened);
+                of->done(make_stream(*of, *opened), std::move(of->request));
             {
                 // From here on it runs, or is nobody's: recovery ends a stream that is there after all.
                 std::lock_guard const lock(beginning_mutex_);
@@ -86,26 +127,39 @@ void call_directory::open(std::shared_ptr<beginning> of)
             if (opened)
                 return;
             context_.departures().call_left();
-            of->done(std::unexpected(opened.error()));
+            of->done(std::unexpected(opened.error()), std::move(of->request));
         });
 }
 
-void call_directory::make(beginning& of, store::opened_stream const& opened)
+call_directory::begun_stream call_directory::make_stream(beginning& of, store::opened_stream const& opened)
 {
-    auto const& session = of.session;
-    auto& loop = of.loop;
-    auto& request = of.request;
+    auto const& request = of.request;
     auto reader = attachments_.follow_new(
-        session, loop, of.reader, of.stream.stream, opened.epoch, request.revision, request.from);
-    auto id = request.ids.size() == 1 ? std::move(request.ids.front()) : std::string();
+        of.session, of.loop, of.reader, of.stream.stream, opened.epoch, request.revision, request.from);
+    auto output = std::make_shared<stream_output>(
+        context_, of.loop, of.stream, opened.fence, flow_for(context_.settings(), request.traits), request.ids.size());
+    watch_record(of.session);
+    return {std::move(output), std::move(reader), opened.repeats};
+}
+
+std::shared_ptr<call> call_directory::start(
+    std::shared_ptr<live_session> session, base::loop& loop, std::shared_ptr<call_output> output, call_request request)
+{
     auto running = std::make_shared<call>(
-        context_, *this, session, loop, of.stream.stream, opened.fence, std::move(id), request.traits, nullptr);
-    running->set_trace(std::move(request.trace));
+        context_, *this, session, loop, std::move(output), std::move(request.ids.front()), request.traits,
+        std::move(request.trace));
     add(*session, running);
-    watch_record(session);
     running->begin();
-    of.done(begun_call{running, std::move(reader), opened.repeats});
-    running->read_mail();
+    return running;
+}
+
+std::shared_ptr<batch> call_directory::start_batch(
+    std::shared_ptr<live_session> session, base::loop& loop, std::shared_ptr<call_output> output, call_request request)
+{
+    auto running = std::make_shared<batch>(*this, session, loop, output, std::move(request.trace));
+    session->add(running);
+    output->begin(running);
+    return running;
 }
 
 void call_directory::watch_record(std::shared_ptr<live_session> const& session)
@@ -166,46 +220,53 @@ void call_directory::call_done(call& gone)
     context_.departures().call_left();
 }
 
+void call_directory::batch_done(batch& gone)
+{
+    if (gone.session().remove(gone))
+        context_.departures().call_left();
+}
+
 std::shared_ptr<call> call_directory::begin_member(
-    std::shared_ptr<call> const& batch, std::uint32_t number, std::string id, call_traits traits)
+    std::shared_ptr<batch> const& of, std::uint32_t number, std::string id, call_traits const& traits)
 {
     // Counted without asking whether the node drains: its batch was begun before.
     context_.departures().add_call();
-    auto member = std::make_shared<call>(batch, number, std::move(id), traits);
-    member->set_trace(batch->trace());
-    batch->session().add(member);
-    context_.metrics().calls_started.Increment();
+    auto member = std::make_shared<call>(context_, *this, of, number, std::move(id), traits);
+    add(of->session(), member);
     member->begin();
     return member;
 }
 
 result<std::shared_ptr<call>> call_directory::begin_held(
-    std::shared_ptr<live_session> session, base::loop& loop, call_request request, call::held_answer answer)
+    std::shared_ptr<live_session> session, base::loop& loop, call_request request, held_output::answer_function answer)
 {
     if (!context_.departures().admit_call())
         return failure(errc::unavailable);
     if (!session)
         session = table_.stand_in(request.revision);
-    auto running = std::make_shared<call>(
-        context_, *this, session, loop, 0, 0, std::move(request.ids.front()), request.traits, std::move(answer));
-    running->set_trace(std::move(request.trace));
-    add(*session, running);
-    running->begin();
-    return running;
+    return start(std::move(session), loop, std::make_shared<held_output>(loop, std::move(answer)), std::move(request));
 }
 
-result<begun_direct_call> call_directory::begin_direct(base::loop& loop, call_request request)
+result<std::shared_ptr<direct_output>> call_directory::make_direct_output(base::loop& loop, call_request const& request)
 {
     if (!context_.departures().admit_call())
         return failure(errc::unavailable);
-    auto const session = table_.stand_in(request.revision);
-    auto output = std::make_shared<direct_output>(context_, loop);
-    auto id = request.ids.size() == 1 ? std::move(request.ids.front()) : std::string();
-    auto running = std::make_shared<call>(context_, *this, session, loop, output, std::move(id), request.traits);
-    running->set_trace(std::move(request.trace));
-    add(*session, running);
-    running->begin();
-    return begun_direct_call{std::move(running), std::move(output)};
+    return std::make_shared<direct_output>(
+        context_, loop, flow_for(context_.settings(), request.traits), request.ids.size());
+}
+
+std::shared_ptr<call>
+call_directory::begin_on(std::shared_ptr<direct_output> const& output, base::loop& loop, call_request request)
+{
+    auto session = table_.stand_in(request.revision);
+    return start(std::move(session), loop, output, std::move(request));
+}
+
+std::shared_ptr<batch>
+call_directory::begin_batch_on(std::shared_ptr<direct_output> const& output, base::loop& loop, call_request request)
+{
+    auto session = table_.stand_in(request.revision);
+    return start_batch(std::move(session), loop, output, std::move(request));
 }
 
 void call_directory::cancel(

@@ -6,9 +6,11 @@
 #include "protocol/revision.hpp"
 #include "protocol/trace_context.hpp"
 #include "runtime/attachments.hpp"
+#include "runtime/batch.hpp"
 #include "runtime/call.hpp"
 #include "runtime/context.hpp"
 #include "runtime/direct_output.hpp"
+#include "runtime/held_output.hpp"
 #include "runtime/live_session.hpp"
 #include "runtime/session_table.hpp"
 
@@ -20,6 +22,8 @@
 #include <vector>
 
 namespace belay::runtime {
+
+class stream_output;
 
 struct call_request {
     std::vector<std::string> ids; ///< JSON text; a batch has several
@@ -37,9 +41,9 @@ struct begun_call {
     std::optional<store::stream_id> repeats; ///< the first call with the same key: repeat that one, run nothing
 };
 
-struct begun_direct_call {
-    std::shared_ptr<runtime::call> call;
-    std::shared_ptr<direct_output> output;
+struct begun_batch {
+    std::shared_ptr<runtime::batch> batch;
+    std::shared_ptr<runtime::following> following;
 };
 
 class call_directory final : public call_keeper {
@@ -48,14 +52,23 @@ public:
 
     /// Makes the call and its stream, and attaches the caller's connection, before anything runs.
     void begin(session_use const& use, base::loop& loop, call_request request, store::completion<begun_call> done);
-    /// A member of a batch, which is a call with a stream (call::expect_answers).
+    /// The same for a message with several requests.
+    void
+    begin_batch(session_use const& use, base::loop& loop, call_request request, store::completion<begun_batch> done);
+    /// One request of a batch.
     [[nodiscard]] std::shared_ptr<call>
-    begin_member(std::shared_ptr<call> const& batch, std::uint32_t number, std::string id, call_traits traits);
+    begin_member(std::shared_ptr<batch> const& of, std::uint32_t number, std::string id, call_traits const& traits);
     /// A call without a stream, whose answer goes to `answer`. `session` may be null: it belongs to none.
-    result<std::shared_ptr<call>>
-    begin_held(std::shared_ptr<live_session> session, base::loop& loop, call_request request, call::held_answer answer);
-    /// A call that belongs to no session and speaks to its connection.
-    result<begun_direct_call> begin_direct(base::loop& loop, call_request request);
+    result<std::shared_ptr<call>> begin_held(
+        std::shared_ptr<live_session> session, base::loop& loop, call_request request,
+        held_output::answer_function answer);
+    /// The connection of a call, or of a batch, that belongs to no session: begin_on() it once it has its sink.
+    /// `errc::unavailable` while the node drains.
+    result<std::shared_ptr<direct_output>> make_direct_output(base::loop& loop, call_request const& request);
+    [[nodiscard]] std::shared_ptr<call>
+    begin_on(std::shared_ptr<direct_output> const& output, base::loop& loop, call_request request);
+    [[nodiscard]] std::shared_ptr<batch>
+    begin_batch_on(std::shared_ptr<direct_output> const& output, base::loop& loop, call_request request);
 
     /// Cancels the newest running call of the session with that request, wherever it runs. No effect if there is none,
     /// or if a newer one has an answer that has not arrived: the cancel crossed it. Done once it is sure to be heard.
@@ -76,12 +89,30 @@ public:
 private:
     struct beginning;
 
+    /// A stream that is there, for whoever is going to speak on it.
+    struct begun_stream {
+        std::shared_ptr<stream_output> output;
+        std::shared_ptr<runtime::following> following;
+        std::optional<store::stream_id> repeats;
+    };
+
     void call_done(call& gone) override;
+    void batch_done(batch& gone) override;
+    void open(
+        session_use const& use, base::loop& loop, call_request request,
+        std::move_only_function<void(result<begun_stream>, call_request)> done);
     void open(std::shared_ptr<beginning> of);
-    void make(beginning& of, store::opened_stream const& opened);
+    [[nodiscard]] begun_stream make_stream(beginning& of, store::opened_stream const& opened);
     /// Lets the store know of all answers of the session that have arrived by now. `then` is called on the loop, at
     /// once if only that one had to be asked.
     static void ask_receipts(live_session& session, base::loop& loop, std::move_only_function<void()> then);
+    /// Lets a call begin that alone has its output.
+    std::shared_ptr<call> start(
+        std::shared_ptr<live_session> session, base::loop& loop, std::shared_ptr<call_output> output,
+        call_request request);
+    std::shared_ptr<batch> start_batch(
+        std::shared_ptr<live_session> session, base::loop& loop, std::shared_ptr<call_output> output,
+        call_request request);
     void add(live_session& session, std::shared_ptr<call> const& fresh);
     void watch_record(std::shared_ptr<live_session> const& session);
     /// False if there is none here.

@@ -1,5 +1,6 @@
 #include "runtime/live_session.hpp"
 
+#include "runtime/batch.hpp"
 #include "runtime/call.hpp"
 #include "runtime/following.hpp"
 
@@ -14,6 +15,18 @@ namespace {
 protocol::revision revision_of(store::session_record const& record)
 {
     return protocol::parse_revision(record.version).value_or(protocol::newest_revision);
+}
+
+/// Out of the list; null if it is not there.
+template<class T>
+std::shared_ptr<T> take(std::vector<std::shared_ptr<T>>& from, T& what)
+{
+    auto const found = std::ranges::find_if(from, [&](auto const& each) { return each.get() == &what; });
+    if (found == from.end())
+        return nullptr;
+    auto taken = std::move(*found);
+    from.erase(found);
+    return taken;
 }
 
 }
@@ -60,15 +73,12 @@ void live_session::add(std::shared_ptr<following> fresh)
 
 bool live_session::remove(following& gone)
 {
-    std::shared_ptr<following> keep; // its destructor must not run under the lock
+    std::shared_ptr<following> taken; // its destructor must not run under the lock
     std::lock_guard const lock(mutex_);
-    auto const found = std::ranges::find_if(followers_, [&](auto const& each) { return each.get() == &gone; });
-    if (found == followers_.end())
-        return false;
-    gone.forget_sink();
-    keep = std::move(*found);
-    followers_.erase(found);
-    return true;
+    taken = take(followers_, gone);
+    if (taken)
+        gone.forget_sink();
+    return taken != nullptr;
 }
 
 std::vector<std::shared_ptr<following>> live_session::followers()
@@ -106,14 +116,24 @@ void live_session::add(std::shared_ptr<call> fresh)
 
 bool live_session::remove(call& gone)
 {
-    std::shared_ptr<call> keep;
+    std::shared_ptr<call> taken;
     std::lock_guard const lock(mutex_);
-    auto const found = std::ranges::find_if(calls_, [&](auto const& each) { return each.get() == &gone; });
-    if (found == calls_.end())
-        return false;
-    keep = std::move(*found);
-    calls_.erase(found);
-    return true;
+    taken = take(calls_, gone);
+    return taken != nullptr;
+}
+
+void live_session::add(std::shared_ptr<batch> fresh)
+{
+    std::lock_guard const lock(mutex_);
+    batches_.push_back(std::move(fresh));
+}
+
+bool live_session::remove(batch& gone)
+{
+    std::shared_ptr<batch> taken;
+    std::lock_guard const lock(mutex_);
+    taken = take(batches_, gone);
+    return taken != nullptr;
 }
 
 std::vector<std::shared_ptr<call>> live_session::calls()
@@ -125,8 +145,9 @@ std::vector<std::shared_ptr<call>> live_session::calls()
 bool live_session::runs(store::stream_id stream)
 {
     std::lock_guard const lock(mutex_);
-    return std::ranges::any_of(
-        calls_, [&](auto const& each) { return each->has_stream() && each->stream().stream == stream; });
+    auto const is_it = [&](call_output const& output) { return output.stream() == stream; };
+    return std::ranges::any_of(calls_, [&](auto const& each) { return is_it(each->output()); })
+        || std::ranges::any_of(batches_, [&](auto const& each) { return is_it(*each->output()); });
 }
 
 void live_session::expect(base::loop& loop, std::shared_ptr<base::receipt> const& receipt)
@@ -161,10 +182,12 @@ void live_session::let_go()
 {
     std::vector<std::shared_ptr<following>> followers;
     std::vector<std::shared_ptr<call>> calls;
+    std::vector<std::shared_ptr<batch>> batches;
     std::unique_ptr<store::watch_handle> watch;
     std::lock_guard const lock(mutex_);
     followers.swap(followers_);
     calls.swap(calls_);
+    batches.swap(batches_);
     watch.swap(watch_);
 }
 

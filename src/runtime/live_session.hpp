@@ -18,6 +18,7 @@
 
 namespace belay::runtime {
 
+class batch;
 class call;
 class following;
 
@@ -60,8 +61,10 @@ public:
     // Calls that run here.
     void add(std::shared_ptr<call> fresh);
     [[nodiscard]] bool remove(call& gone);
+    void add(std::shared_ptr<batch> fresh);
+    [[nodiscard]] bool remove(batch& gone);
     [[nodiscard]] std::vector<std::shared_ptr<call>> calls();
-    /// Whether a call with that stream runs here.
+    /// Whether a call or a batch with that stream runs here.
     [[nodiscard]] bool runs(store::stream_id stream);
 
     /// Answers that were given to connections and are not known to have arrived.
@@ -85,6 +88,7 @@ private:
     protocol::revision revision_;
     std::vector<std::shared_ptr<following>> followers_;
     std::vector<std::shared_ptr<call>> calls_;
+    std::vector<std::shared_ptr<batch>> batches_;
     std::vector<awaited_receipt> receipts_;
     std::unique_ptr<store::watch_handle> watch_;
     bool is_watched_ = false;

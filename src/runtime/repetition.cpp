@@ -17,7 +17,7 @@ constexpr store::read_limit repeat_page{64, 64 * 1024};
 class repetition : public std::enable_shared_from_this<repetition> {
 public:
     repetition(node& node, call& on, store::stream_id first, std::string token)
-        : node_(node), on_(on), source_{on.stream().session, first}, token_(std::move(token)),
+        : node_(node), on_(on), source_{on.session().key, first}, token_(std::move(token)),
           again_(on.loop().timers(), [this] { read(); })
     {
     }

@@ -331,16 +331,14 @@ void hold_batch(
 }
 
 void run_batch(
-    batch_context const& context, std::shared_ptr<runtime::call> const& batch, posted& body,
+    batch_context const& context, std::shared_ptr<runtime::batch> const& batch, posted& body,
     protocol::trace_context const* trace)
 {
-    batch->expect_answers(body.batch.size());
     for (std::uint32_t line = 0; line < body.batch.size(); ++line) {
         auto const& message = body.batch[line];
         auto outcome = body.routes[line].run({context.node, context.session, context.revision, message, trace});
-        auto const answer = [batch, line, id = message.id](std::string response) {
-            batch->answer_member(line, id, std::move(response));
-        };
+        auto const answer
+            = [batch, line, id = message.id](std::string response) { batch->answer(line, id, std::move(response)); };
         runtime::perform(std::move(outcome), answer, [&](runtime::start_call start, auto const&) {
             if (start.once)
                 return answer(refuse_key(message.id));

@@ -119,9 +119,9 @@ void hold_batch(
     batch_context const& context, exchange_ptr const& exchange, posted& body,
     std::function<void(std::shared_ptr<runtime::call> const&)> const& begun,
     std::move_only_function<void(std::string)> done);
-/// Runs them as members of a call, which gives their answers as they come.
+/// Runs them as a batch, which gives their answers as they come.
 void run_batch(
-    batch_context const& context, std::shared_ptr<runtime::call> const& batch, posted& body,
+    batch_context const& context, std::shared_ptr<runtime::batch> const& batch, posted& body,
     protocol::trace_context const* trace);
 
 }

@@ -155,15 +155,12 @@ void stateless_http::run_call(
         start.run(*call);
         return held->begin();
     }
-    auto const begun = node_.calls().begin_direct(loop, std::move(request));
-    if (!begun)
-        return refuse_begin(*exchange, begun.error());
+    auto const output = attach_output(std::move(exchange), request);
+    if (!output)
+        return;
     // As with a stream: the tool runs to its first wait before anything is written.
-    auto const sink = std::make_shared<sse_sink>(std::move(exchange), begun->output);
-    sink->begin();
-    begun->output->attach(sink, begun->call);
-    start.run(begun->call);
-    begun->output->start();
+    start.run(node_.calls().begin_on(output, loop, std::move(request)));
+    output->start();
 }
 
 void stateless_http::dispatch_batch(exchange_ptr exchange, answer_form form, posted& body)
@@ -182,15 +179,27 @@ void stateless_http::dispatch_batch(exchange_ptr exchange, answer_form form, pos
         return held->begin();
     }
     auto trace = trace_of(*exchange, body.batch.front());
-    auto const begun = node_.calls().begin_direct(
-        loop, {ids_of(body.batch), revision, {}, caller_of(exchange->request()), {}, trace});
-    if (!begun)
-        return refuse_begin(*exchange, begun.error());
-    auto const sink = std::make_shared<sse_sink>(std::move(exchange), begun->output);
+    runtime::call_request request{ids_of(body.batch), revision, {}, caller_of(exchange->request()), {}, trace};
+    auto const output = attach_output(std::move(exchange), request);
+    if (!output)
+        return;
+    auto const batch = node_.calls().begin_batch_on(output, loop, std::move(request));
+    run_batch(context, batch, body, trace ? &*trace : nullptr);
+    output->start();
+}
+
+std::shared_ptr<runtime::direct_output>
+stateless_http::attach_output(exchange_ptr exchange, runtime::call_request const& request)
+{
+    auto const output = node_.calls().make_direct_output(exchange->loop(), request);
+    if (!output) {
+        refuse_begin(*exchange, output.error());
+        return nullptr;
+    }
+    auto const sink = std::make_shared<sse_sink>(std::move(exchange), *output);
     sink->begin();
-    begun->output->attach(sink, begun->call);
-    run_batch(context, begun->call, body, trace ? &*trace : nullptr);
-    begun->output->start();
+    (*output)->attach(sink);
+    return *output;
 }
 
 }

@@ -23,6 +23,9 @@ private:
     void dispatch(exchange_ptr exchange, answer_form form, protocol::message const& message);
     void run_call(exchange_ptr exchange, answer_form form, runtime::call_request request, runtime::start_call start);
     void dispatch_batch(exchange_ptr exchange, answer_form form, posted& body);
+    /// Null: it was refused, and is answered.
+    [[nodiscard]] std::shared_ptr<runtime::direct_output>
+    attach_output(exchange_ptr exchange, runtime::call_request const& request);
 
     runtime::node& node_;
     runtime::service& service_;

@@ -227,10 +227,10 @@ void streamable_http::run_batch(
                                   {},
                                   trace,
                                   exchange->request().body().size()};
-    node_.calls().begin(
+    node_.calls().begin_batch(
         use, loop, std::move(request),
         [this, exchange = std::move(exchange), body, revision, trace, session = use.session(),
-         then = std::move(then)](result<runtime::begun_call> begun) mutable {
+         then = std::move(then)](result<runtime::begun_batch> begun) mutable {
             if (!begun) {
                 then(); // a cancel is no less wanted because there was no room for a call
                 return refuse_begin(*exchange, begun.error());
@@ -238,7 +238,7 @@ void streamable_http::run_batch(
             note_stream(*exchange, *begun->following);
             auto const sink = std::make_shared<sse_sink>(std::move(exchange), begun->following);
             sink->begin();
-            transport::run_batch({node_, session, revision}, begun->call, *body, trace ? &*trace : nullptr);
+            transport::run_batch({node_, session, revision}, begun->batch, *body, trace ? &*trace : nullptr);
             then();
             begun->following->start(sink);
         });

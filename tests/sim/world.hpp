@@ -101,7 +101,7 @@ private:
 
     [[nodiscard]] plan make_plan(bool is_steady);
     [[nodiscard]] std::string any_id(std::uint64_t number);
-    void began(session& of, place at, runtime::begun_call const& begun, std::unique_ptr<call> fresh);
+    void began(session& of, place at, std::shared_ptr<runtime::following> const& reader, std::unique_ptr<call> fresh);
     void use(
         session& of, place at, std::move_only_function<void(runtime::session_use)> then,
         std::move_only_function<void()> refused = [] {});

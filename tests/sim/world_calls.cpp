@@ -59,15 +59,15 @@ std::string world::any_id(std::uint64_t number)
 }
 
 /// The client's end of a call that has begun.
-void world::began(session& of, place at, runtime::begun_call const& begun, std::unique_ptr<call> fresh)
+void world::began(session& of, place at, std::shared_ptr<runtime::following> const& reader, std::unique_ptr<call> fresh)
 {
     require(!at.at->is_drained, "a call began after the drain had counted none");
     fresh->of = &of;
     fresh->at = at.at;
-    fresh->stream = begun.call->stream().stream;
+    fresh->stream = reader->stream();
     auto line = std::make_unique<connection>();
-    line->wire = std::make_shared<wire>(
-        scheduler_.clock(), *at.loop, begun.following, 100 + random_.below(chance(2) ? 500 : 100'000));
+    line->wire
+        = std::make_shared<wire>(scheduler_.clock(), *at.loop, reader, 100 + random_.below(chance(2) ? 500 : 100'000));
     line->at = at.at;
     line->owner = at.at->way().owner();
     line->since = scheduler_.now();
@@ -117,7 +117,7 @@ void world::begin_call()
                 } else {
                     runs->stop_when_interrupted();
                 }
-                began(*of, at, *begun, std::move(fresh));
+                began(*of, at, begun->following, std::move(fresh));
                 auto const sink = connections_.back()->wire;
                 if (begun->repeats)
                     runtime::repeat(at.at->node(), begun->call, *begun->repeats, {});
@@ -154,9 +154,9 @@ void world::begin_batch()
     request.revision = of->revision;
     request.from = chance(2) ? runtime::caller::browser : runtime::caller::program;
     use(*of, at, [this, of, at, request, members = std::move(members)](runtime::session_use taken) mutable {
-        at.at->node().calls().begin(
+        at.at->node().calls().begin_batch(
             taken, *at.loop, std::move(request),
-            [this, of, at, members = std::move(members)](result<runtime::begun_call> begun) {
+            [this, of, at, members = std::move(members)](result<runtime::begun_batch> begun) {
                 if (!begun)
                     return require_refusal(*of, at, begun.error());
                 auto fresh = std::make_unique<call>();
@@ -164,15 +164,14 @@ void world::begin_batch()
                 for (auto const& each : members)
                     fresh->requests.push_back({each.id, fmt::format("{}-{}", name, fresh->requests.size()), nullptr});
                 auto& requests = fresh->requests;
-                began(*of, at, *begun, std::move(fresh));
+                began(*of, at, begun->following, std::move(fresh));
                 auto const sink = connections_.back()->wire;
-                auto const& batch = begun->call;
-                batch->expect_answers(members.size());
+                auto const& batch = begun->batch;
                 for (std::size_t i = 0; i < members.size(); ++i) {
                     auto const& each = members[i];
                     auto const line = static_cast<std::uint32_t>(i);
                     if (each.is_instant) {
-                        batch->answer_member(line, each.id, tool::response(each.id, requests[i].mark, 0));
+                        batch->answer(line, each.id, tool::response(each.id, requests[i].mark, 0));
                         continue;
                     }
                     requests[i].runs = std::make_shared<tool>(

@@ -1,0 +1,28 @@
+// What the service knows about a request before it runs.
+#pragma once
+
+#include "base/clock.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace belay::runtime {
+
+struct call_traits {
+    bool is_tool_call = true;
+    bool is_retry_safe = false;
+    std::optional<base::duration> max_duration; ///< absent: call.max_duration
+    std::optional<base::duration> orphan_limit; ///< cancelled after being without a reader for this long
+    bool waits_for_reader = true;
+    bool has_started = true; ///< false once the call has ended before its handler was started
+};
+
+/// A request that waits for its answer, and what is needed to end it in another way than its handler says.
+struct open_request {
+    std::uint32_t number = 0; ///< which request of its message; a batch has several
+    std::string id;           ///< JSON text
+    call_traits traits;
+};
+
+}

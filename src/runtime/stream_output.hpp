@@ -1,0 +1,86 @@
+// The output of a call that has a stream: performs the producer machine's actions on the store. It does not know the
+// connection that started the call: connections come and go. What others have to say to the call comes to it as letters
+// in the store.
+//
+// What the store could not answer is asked again, for as long as the process lives.
+#pragma once
+
+#include "runtime/paced_output.hpp"
+#include "store/ports.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace belay::runtime {
+
+class stream_output final : public paced_output {
+public:
+    stream_output(
+        node_context& context, base::loop& loop, store::stream_key stream, store::fence fence,
+        engine::flow_settings const& flow, std::size_t requests);
+    ~stream_output() override;
+
+    void begin(std::weak_ptr<output_user> user) override;
+    /// Takes what was sent to the call: it may have come before anybody watched. Once the user can hear it.
+    void read_mail();
+
+    [[nodiscard]] std::optional<store::stream_id> stream() const noexcept override { return stream_.stream; }
+    std::uint64_t ask(std::uint32_t request, std::string_view method, std::string_view params, answered done) override;
+    void withdraw(std::uint64_t question) override;
+    void relay_question(std::string message, std::move_only_function<void()> failed) override;
+    void close_connection(std::chrono::milliseconds retry) override;
+
+private:
+    void write(engine::append_events& batch) override;
+    void dismiss_reader() override;
+    void settle(engine::asked const& asked) override;
+    void close_request(std::uint32_t request) override;
+    void close() override;
+
+    [[nodiscard]] std::shared_ptr<stream_output> self();
+    void hint(store::event_store::interest what);
+    void read_reader();
+    void open_letter(store::letter letter);
+    /// A client's answer, as JSON text. A second one, or one to an unknown question, is ignored.
+    void take_answer(std::uint64_t question, std::string response);
+    void tell_withdrawn(std::uint64_t question);
+    void append();
+    /// A question is not asked again of whoever reads the stream later.
+    void blank(std::uint64_t sequence);
+    void ask_again();
+
+    store::stream_key stream_;
+    store::fence fence_;
+    question_ledger questions_;
+    struct relay {
+        std::uint64_t ticket;
+        std::move_only_function<void()> failed;
+    };
+    std::vector<relay> relays_; // not in the log yet
+    std::unique_ptr<store::watch_handle> watch_;
+    std::shared_ptr<std::atomic<std::uint8_t>> pending_; // hints that are on their way to the loop
+    // The append under way, kept because it may have to be repeated.
+    struct appending {
+        std::vector<store::event_data> events;
+        bool finish = false;
+        base::time_point began{};
+    };
+    appending appending_;
+    std::uint64_t batch_number_ = 0; // of the appends
+    std::uint64_t last_letter_ = 0;
+    bool is_reading_mail_ = false;
+    bool has_more_mail_ = false;
+    // What the store could not say.
+    bool appends_again_ = false;
+    bool reads_mail_again_ = false;
+    bool reads_reader_again_ = false;
+    std::vector<std::uint64_t> blanks_again_;
+    base::timer again_;
+};
+
+}

@@ -1,0 +1,210 @@
+#include "runtime/call.hpp"
+
+#include "runtime/node.hpp"
+#include "sim/sim_loop.hpp"
+#include "store/memory_store.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace belay::runtime {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+class Call : public testing::Test {
+protected:
+    Call() { world_.add(loop_); }
+    base::seeded_random random_{1};
+    sim::scheduler world_{random_};
+    sim::sim_loop loop_{world_.clock()};
+    store::memory_store store_{{}, world_.clock(), 1};
+    observe::metrics metrics_;
+    node node_{{}, store_, random_, metrics_, {}};
+    std::shared_ptr<session_use> use_ = session();
+
+    std::shared_ptr<session_use> session()
+    {
+        std::shared_ptr<session_use> made;
+        node_.sessions().open(
+            {}, [&](result<session_use> use) { made = std::make_shared<session_use>(std::move(*use)); });
+        return made;
+    }
+    std::shared_ptr<call> begin(call_traits traits = {})
+    {
+        call_request request;
+        request.ids = {"1"};
+        request.traits = traits;
+        std::shared_ptr<call> made;
+        node_.calls().begin(*use_, loop_, std::move(request), [&](result<begun_call> begun) {
+            ASSERT_TRUE(begun);
+            made = begun->call;
+        });
+        return made;
+    }
+    store::page read(call const& of)
+    {
+        store::page page;
+        store_.read_after(of.stream(), 0, {}, std::nullopt, [&](result<store::page> read) {
+            ASSERT_TRUE(read);
+            page = std::move(*read);
+        });
+        return page;
+    }
+    std::vector<std::string> log(call const& of)
+    {
+        std::vector<std::string> texts;
+        for (auto const& each : read(of).events)
+            texts.push_back(*each.payload);
+        return texts;
+    }
+};
+
+TEST_F(Call, WhatItSaysIsItsLogAndItsAnswerIsTheLast)
+{
+    auto const running = begin();
+    EXPECT_EQ(running->emit("a", [](std::error_code) {}), std::error_code());
+    EXPECT_EQ(running->emit("b", [](std::error_code) {}), std::error_code());
+    running->answer("done");
+    EXPECT_EQ(log(*running), (std::vector<std::string>{"a", "b", "done"}));
+    EXPECT_TRUE(read(*running).state.finished);
+    EXPECT_EQ(running->emit("c", [](std::error_code) {}), make_error_code(errc::finished));
+    EXPECT_EQ(log(*running).size(), 3u);
+}
+
+TEST_F(Call, OnlyTheFirstAnswerCounts)
+{
+    auto const running = begin();
+    running->answer("first");
+    running->answer("second");
+    running->end(protocol::end_reason::cancelled);
+    EXPECT_EQ(log(*running), std::vector<std::string>{"first"});
+    EXPECT_EQ(metrics_.late_answers.Value(), 1);
+}
+
+TEST_F(Call, ItsHandlerHearsOfAnEndThatIsNotItsOwn)
+{
+    auto const running = begin();
+    int interrupted = 0;
+    running->on_interrupt([&] { ++interrupted; });
+    running->end(protocol::end_reason::timed_out);
+    running->end(protocol::end_reason::cancelled);
+    EXPECT_EQ(interrupted, 1);
+    EXPECT_EQ(running->end_reason(), protocol::end_reason::timed_out);
+    ASSERT_EQ(log(*running).size(), 1u);
+    EXPECT_NE(log(*running).front().find("timed_out"), std::string::npos);
+}
+
+TEST_F(Call, ItsHandlerIsNotInterruptedByItsOwnAnswer)
+{
+    auto const running = begin();
+    int interrupted = 0;
+    running->on_interrupt([&] { ++interrupted; });
+    running->answer("done");
+    EXPECT_EQ(interrupted, 0);
+}
+
+TEST_F(Call, AnAnswerThatIsTooLargeIsReplaced)
+{
+    auto const running = begin();
+    running->answer(std::string(node_.settings().limits.event_bytes + 1, 'x'));
+    ASSERT_EQ(log(*running).size(), 1u);
+    EXPECT_NE(log(*running).front().find("result_too_large"), std::string::npos);
+}
+
+TEST_F(Call, AnAnswerOfTheClientComesOnceAndItsQuestionIsBlank)
+{
+    auto const running = begin();
+    std::vector<std::string> heard;
+    auto const number = running->ask("ask", "{}", [&](result<std::string> answer) {
+        ASSERT_TRUE(answer);
+        heard.push_back(*answer);
+    });
+    ASSERT_EQ(log(*running).size(), 1u);
+    EXPECT_FALSE(log(*running).front().empty());
+    for (int i = 0; i < 2; ++i) {
+        store_.post(
+            running->stream(), {store::letter::kind::answer, static_cast<std::uint32_t>(number), "yes"},
+            [](result<void> posted) { EXPECT_TRUE(posted); });
+        world_.run_all();
+    }
+    EXPECT_EQ(heard, std::vector<std::string>{"yes"});
+    EXPECT_TRUE(log(*running).front().empty());
+}
+
+TEST_F(Call, WhatItStillAsksWhenItEndsIsWithdrawn)
+{
+    auto const running = begin();
+    (void)running->ask("ask", "{}", [](result<std::string>) { FAIL() << "the call has ended"; });
+    running->answer("done");
+    auto const texts = log(*running);
+    ASSERT_EQ(texts.size(), 3u);
+    EXPECT_TRUE(texts[0].empty());
+    EXPECT_NE(texts[1].find("notifications/cancelled"), std::string::npos);
+    EXPECT_EQ(texts[2], "done");
+}
+
+TEST_F(Call, ABatchEndsWithTheLastAnswerOfItsMembers)
+{
+    std::shared_ptr<batch> both;
+    call_request request;
+    request.ids = {"1", "2"};
+    node_.calls().begin_batch(*use_, loop_, std::move(request), [&](result<begun_batch> begun) {
+        ASSERT_TRUE(begun);
+        both = begun->batch;
+    });
+    auto const first = node_.calls().begin_member(both, 0, "1", {});
+    auto const second = node_.calls().begin_member(both, 1, "2", {});
+    int withdrawn = 0;
+    (void)first->ask("ask", "{}", [&](result<std::string>) { ++withdrawn; });
+    second->answer("two");
+    EXPECT_FALSE(read(*first).state.finished);
+    EXPECT_EQ(log(*first).size(), 2u); // the question of the first is still open
+    first->answer("one");
+    EXPECT_TRUE(read(*first).state.finished);
+    EXPECT_EQ(log(*first).back(), "one");
+    EXPECT_EQ(withdrawn, 0);
+}
+
+TEST_F(Call, OneThatLostItsStreamIsInterruptedAndSaysNothingMore)
+{
+    auto const running = begin();
+    int interrupted = 0;
+    running->on_interrupt([&] { ++interrupted; });
+    store::fence seen = 0;
+    store_.owned(node_.context().owner(), std::nullopt, 10, [&](result<std::vector<store::call_ref>> found) {
+        ASSERT_TRUE(found);
+        ASSERT_EQ(found->size(), 1u);
+        seen = found->front().fence;
+    });
+    store_.claim(running->stream(), seen, "another", [](result<store::claimed_call> claimed) { EXPECT_TRUE(claimed); });
+    world_.run_all();
+    (void)running->emit("late", [](std::error_code) {});
+    world_.run_all();
+    EXPECT_EQ(interrupted, 1);
+    EXPECT_TRUE(running->is_ended());
+    EXPECT_TRUE(log(*running).empty());
+}
+
+TEST_F(Call, AHeldOneGivesItsAnswerToWhoHoldsIt)
+{
+    std::vector<std::string> answers;
+    call_request request;
+    request.ids = {"1"};
+    auto const held = node_.calls().begin_held(
+        use_->session(), loop_, std::move(request), [&](std::string answer) { answers.push_back(std::move(answer)); });
+    ASSERT_TRUE(held);
+    EXPECT_FALSE((*held)->has_stream());
+    EXPECT_EQ((*held)->emit("goes nowhere", [](std::error_code) {}), std::error_code());
+    (*held)->answer("done");
+    (*held)->answer("again");
+    EXPECT_EQ(answers, std::vector<std::string>{"done"});
+}
+
+}
+
+}
