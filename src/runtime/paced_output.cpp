@@ -47,6 +47,8 @@ std::optional<std::error_code> paced_output::emit(std::string message, emitted& 
     emitting_ = outer;
     if (emitted_now_)
         return std::exchange(emitted_now_, std::nullopt);
+    if (is_over_) // it has come to its end meanwhile, and nobody would resume what waits now
+        return make_error_code(errc::finished);
     waiting_.push_back({ticket, std::move(done)});
     return std::nullopt;
 }

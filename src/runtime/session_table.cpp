@@ -30,7 +30,7 @@ std::shared_ptr<live_session> session_table::enter(store::record_ptr const& reco
         std::lock_guard const lock(stripe.mutex);
         auto& entry = stripe.sessions[record->key];
         if (!entry) {
-            entry = std::make_shared<live_session>(record);
+            entry = make(record);
             return entry;
         }
         found = entry;
@@ -57,6 +57,24 @@ void session_table::forget(store::session_key const& key)
         return;
     gone = std::move(found->second);
     stripe.sessions.erase(found);
+    list_keyless(gone);
+}
+
+std::shared_ptr<live_session> session_table::make(store::record_ptr record)
+{
+    return {new live_session(std::move(record)), [this](live_session* gone) {
+                {
+                    std::lock_guard const lock(keyless_mutex_);
+                    keyless_.erase(gone);
+                }
+                delete gone;
+            }};
+}
+
+void session_table::list_keyless(std::shared_ptr<live_session> const& session)
+{
+    std::lock_guard const lock(keyless_mutex_);
+    keyless_.emplace(session.get(), session);
 }
 
 std::shared_ptr<live_session> session_table::stand_in(protocol::revision revision)
@@ -64,16 +82,8 @@ std::shared_ptr<live_session> session_table::stand_in(protocol::revision revisio
     auto record = std::make_shared<store::session_record>();
     record->version = protocol::to_string(revision);
     record->log_level = no_log_level;
-    auto const unlist = [this](live_session* gone) {
-        {
-            std::lock_guard const lock(stand_ins_mutex_);
-            stand_ins_.erase(gone);
-        }
-        delete gone;
-    };
-    std::shared_ptr<live_session> fresh(new live_session(std::move(record)), unlist);
-    std::lock_guard const lock(stand_ins_mutex_);
-    stand_ins_.emplace(fresh.get(), fresh);
+    auto fresh = make(std::move(record));
+    list_keyless(fresh);
     return fresh;
 }
 
@@ -85,8 +95,8 @@ std::vector<std::shared_ptr<live_session>> session_table::all()
         for (auto const& [key, session] : stripe.sessions)
             all.push_back(session);
     }
-    std::lock_guard const lock(stand_ins_mutex_);
-    for (auto const& [at, session] : stand_ins_)
+    std::lock_guard const lock(keyless_mutex_);
+    for (auto const& [at, session] : keyless_)
         if (auto alive = session.lock())
             all.push_back(std::move(alive));
     return all;

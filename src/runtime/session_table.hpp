@@ -21,10 +21,11 @@ public:
     [[nodiscard]] std::shared_ptr<live_session> enter(store::record_ptr const& record);
     /// Null: not served here.
     [[nodiscard]] std::shared_ptr<live_session> find(store::session_key const& key);
+    /// It is not served any more. Calls that still run in it are among all(), until they have ended.
     void forget(store::session_key const& key);
     /// Stands in for the session of a call that has none: in no store, gone with the call.
     [[nodiscard]] std::shared_ptr<live_session> stand_in(protocol::revision revision);
-    /// All of them, those that stand in too.
+    /// All of them, those that stand in and those that are forgotten but still used too.
     [[nodiscard]] std::vector<std::shared_ptr<live_session>> all();
 
     /// Forgets the sessions that nobody uses. Gives those in use of which the store does not know.
@@ -36,12 +37,14 @@ private:
         std::unordered_map<store::session_key, std::shared_ptr<live_session>, store::session_key_hash> sessions;
     };
     [[nodiscard]] stripe& stripe_of(store::session_key const& key) noexcept;
+    [[nodiscard]] std::shared_ptr<live_session> make(store::record_ptr record);
+    void list_keyless(std::shared_ptr<live_session> const& session);
 
     static constexpr std::size_t stripe_count = 64;
     std::array<stripe, stripe_count> stripes_;
 
-    std::mutex stand_ins_mutex_;
-    std::unordered_map<live_session const*, std::weak_ptr<live_session>> stand_ins_;
+    std::mutex keyless_mutex_;
+    std::unordered_map<live_session const*, std::weak_ptr<live_session>> keyless_; // in no stripe, and alive
 };
 
 }

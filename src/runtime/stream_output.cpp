@@ -161,6 +161,8 @@ std::uint64_t stream_output::ask(std::uint32_t request, std::string_view method,
 
 void stream_output::relay_question(std::string message, std::move_only_function<void()> failed)
 {
+    if (is_over())
+        return loop().post(std::move(failed));
     // Its answer goes to the call that asked it.
     auto const ticket = put_question(std::move(message), 0);
     relays_.push_back({ticket, std::move(failed)});
