@@ -1,68 +1,12 @@
 #include "runtime/call.hpp"
 
-#include "runtime/node.hpp"
-#include "sim/sim_loop.hpp"
-#include "store/memory_store.hpp"
-
-#include <gtest/gtest.h>
-
-#include <memory>
-#include <string>
-#include <vector>
+#include "node_fixture.hpp"
 
 namespace belay::runtime {
 
 namespace {
 
-using namespace std::chrono_literals;
-
-class Call : public testing::Test {
-protected:
-    Call() { world_.add(loop_); }
-    base::seeded_random random_{1};
-    sim::scheduler world_{random_};
-    sim::sim_loop loop_{world_.clock()};
-    store::memory_store store_{{}, world_.clock(), 1};
-    observe::metrics metrics_;
-    node node_{{}, store_, random_, metrics_, {}};
-    std::shared_ptr<session_use> use_ = session();
-
-    std::shared_ptr<session_use> session()
-    {
-        std::shared_ptr<session_use> made;
-        node_.sessions().open(
-            {}, [&](result<session_use> use) { made = std::make_shared<session_use>(std::move(*use)); });
-        return made;
-    }
-    std::shared_ptr<call> begin(call_traits traits = {})
-    {
-        call_request request;
-        request.ids = {"1"};
-        request.traits = traits;
-        std::shared_ptr<call> made;
-        node_.calls().begin(*use_, loop_, std::move(request), [&](result<begun_call> begun) {
-            ASSERT_TRUE(begun);
-            made = begun->call;
-        });
-        return made;
-    }
-    store::page read(call const& of)
-    {
-        store::page page;
-        store_.read_after(of.stream(), 0, {}, std::nullopt, [&](result<store::page> read) {
-            ASSERT_TRUE(read);
-            page = std::move(*read);
-        });
-        return page;
-    }
-    std::vector<std::string> log(call const& of)
-    {
-        std::vector<std::string> texts;
-        for (auto const& each : read(of).events)
-            texts.push_back(*each.payload);
-        return texts;
-    }
-};
+class Call : public NodeFixture {};
 
 TEST_F(Call, WhatItSaysIsItsLogAndItsAnswerIsTheLast)
 {

@@ -1,37 +1,15 @@
 #include "runtime/notifications.hpp"
 
-#include "runtime/node.hpp"
-#include "sim/sim_loop.hpp"
-#include "store/memory_store.hpp"
+#include "node_fixture.hpp"
 
 #include <boost/json/parse.hpp>
-#include <gtest/gtest.h>
-
-#include <memory>
-#include <string>
 
 namespace belay::runtime {
 
 namespace {
 
-class Notifications : public testing::Test {
+class Notifications : public NodeFixture {
 protected:
-    Notifications() { world_.add(loop_); }
-    base::seeded_random random_{1};
-    sim::scheduler world_{random_};
-    sim::sim_loop loop_{world_.clock()};
-    store::memory_store store_{{}, world_.clock(), 1};
-    observe::metrics metrics_;
-    node node_{{}, store_, random_, metrics_, {}};
-    std::shared_ptr<session_use> use_ = session();
-
-    std::shared_ptr<session_use> session()
-    {
-        std::shared_ptr<session_use> made;
-        node_.sessions().open(
-            {}, [&](result<session_use> use) { made = std::make_shared<session_use>(std::move(*use)); });
-        return made;
-    }
     void notify(std::string const& method, std::string const& params, session_use const& use)
     {
         auto const value = json::parse(R"({"jsonrpc":"2.0","method":")" + method + R"(","params":)" + params + "}");
@@ -44,20 +22,10 @@ protected:
     void notify(std::string const& method, std::string const& params) { notify(method, params, *use_); }
     std::shared_ptr<call> begin(std::string id)
     {
-        std::shared_ptr<call> made;
-        call_request request;
-        request.ids = {std::move(id)};
-        node_.calls().begin(*use_, loop_, std::move(request), [&](result<begun_call> begun) {
-            made = begun->call;
-            begun->following->peer_gone(); // nobody is connected
-        });
+        auto const begun = begin_with(std::move(id));
+        begun.following->peer_gone(); // nobody is connected
         world_.run_all();
-        return made;
-    }
-    ~Notifications() override
-    {
-        node_.calls().interrupt_all();
-        world_.run_all();
+        return begun.call;
     }
 };
 

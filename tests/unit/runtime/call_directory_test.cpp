@@ -1,0 +1,118 @@
+#include "runtime/call_directory.hpp"
+
+#include "node_fixture.hpp"
+
+#include <boost/json/parse.hpp>
+
+namespace belay::runtime {
+
+namespace {
+
+class CallDirectory : public NodeFixture {
+protected:
+    void cancel(std::string_view id)
+    {
+        bool is_done = false;
+        node_.calls().cancel(use_->session(), id, loop_, [&](result<void>) { is_done = true; });
+        world_.run_all();
+        EXPECT_TRUE(is_done);
+    }
+    result<void> answer(std::string const& id, session_use const& from)
+    {
+        auto const value = json::parse(R"({"jsonrpc":"2.0","id":")" + id + R"(","result":{"a":1}})");
+        auto const message = protocol::read_message(value);
+        result<void> outcome = failure(errc::unavailable);
+        node_.calls().take_answer(*from.session(), *message, [&](result<void> taken) { outcome = taken; });
+        world_.run_all();
+        return outcome;
+    }
+    static std::string question_id(std::string const& question)
+    {
+        return std::string(json::parse(question).at("id").as_string());
+    }
+};
+
+TEST_F(CallDirectory, KnowsWhichStreamsRunHere)
+{
+    auto const running = begin();
+    auto const stream = running->stream();
+    EXPECT_TRUE(node_.calls().runs(stream));
+    running->answer("done");
+    EXPECT_FALSE(node_.calls().runs(stream));
+}
+
+TEST_F(CallDirectory, BeginsNothingWhileTheNodeDrains)
+{
+    node_.departures().drain();
+    call_request request;
+    request.ids = {"1"};
+    std::error_code refused;
+    node_.calls().begin(*use_, loop_, request, [&](result<begun_call> begun) { refused = begun.error(); });
+    EXPECT_EQ(refused, make_error_code(errc::unavailable));
+    EXPECT_EQ(
+        node_.calls().begin_held(use_->session(), loop_, request, [](std::string) {}).error(),
+        make_error_code(errc::unavailable));
+    EXPECT_EQ(node_.departures().calls(), 0u);
+}
+
+TEST_F(CallDirectory, CancelsHeldCallsToo)
+{
+    call_request request;
+    request.ids = {"7"};
+    auto const held = node_.calls().begin_held(use_->session(), loop_, std::move(request), [](std::string) {});
+    ASSERT_TRUE(held);
+    cancel("8");
+    EXPECT_FALSE((*held)->is_ended());
+    cancel("7");
+    EXPECT_EQ((*held)->end_reason(), protocol::end_reason::cancelled);
+}
+
+TEST_F(CallDirectory, CancelsOneRequestOfABatch)
+{
+    call_request request;
+    request.ids = {"1", "2"};
+    std::shared_ptr<batch> both;
+    node_.calls().begin_batch(
+        *use_, loop_, std::move(request), [&](result<begun_batch> begun) { both = begun->batch; });
+    auto const first = node_.calls().begin_member(both, 0, "1", {});
+    auto const second = node_.calls().begin_member(both, 1, "2", {});
+    cancel("2");
+    EXPECT_FALSE(first->is_ended());
+    EXPECT_EQ(second->end_reason(), protocol::end_reason::cancelled);
+    EXPECT_TRUE(node_.calls().runs(first->stream()));
+}
+
+TEST_F(CallDirectory, TakesAnAnswerFromTheSessionThatWasAsked)
+{
+    auto const running = begin();
+    std::vector<std::string> heard;
+    (void)running->ask("ask", "{}", [&](result<std::string> text) { heard.push_back(text.value_or("failed")); });
+    auto const id = question_id(log(*running).front());
+    auto const stranger = session();
+    EXPECT_TRUE(answer(id, *stranger)); // as any answer that is of no use
+    EXPECT_TRUE(heard.empty());
+    EXPECT_TRUE(answer(id, *use_));
+    EXPECT_EQ(heard.size(), 1u);
+    EXPECT_TRUE(answer(id, *use_));
+    EXPECT_TRUE(answer("never-asked", *use_));
+    EXPECT_EQ(heard.size(), 1u);
+}
+
+TEST_F(CallDirectory, InterruptsAllAndWhatBeginsAfterwards)
+{
+    auto const streamed = begin();
+    call_request request;
+    request.ids = {"2"};
+    auto const held = node_.calls().begin_held(use_->session(), loop_, request, [](std::string) {});
+    node_.calls().interrupt_all();
+    world_.run_all();
+    EXPECT_EQ(streamed->end_reason(), protocol::end_reason::interrupted);
+    EXPECT_EQ((*held)->end_reason(), protocol::end_reason::interrupted);
+    auto const late = begin_with("3").call;
+    world_.run_all();
+    EXPECT_EQ(late->end_reason(), protocol::end_reason::interrupted);
+}
+
+}
+
+}
