@@ -10,4 +10,8 @@ if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
 else()
   # g++ calls it shadowing where a member has the name of its type.
   target_compile_options(belay_warnings INTERFACE -Wno-shadow -Wno-maybe-uninitialized -Wno-missing-field-initializers)
+  if(CMAKE_UNITY_BUILD)
+    # It takes a source file that is compiled together with others for a header, where this would be a mistake.
+    target_compile_options(belay_warnings INTERFACE -Wno-subobject-linkage)
+  endif()
 endif()

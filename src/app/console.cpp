@@ -30,7 +30,7 @@ bool lists(std::optional<std::string_view> field, auto const& is_wanted)
     });
 }
 
-void answer(http::exchange& exchange, console_file const& file)
+void serve(http::exchange& exchange, console_file const& file)
 {
     auto const& request = exchange.request();
     if (request.method() != http::method::get && request.method() != http::method::head)
@@ -65,7 +65,7 @@ void add_console(http::router& to)
 {
     for (auto const& file : console_files())
         to.add(std::string(file.path), std::string(methods), [&file](std::shared_ptr<http::exchange> const& exchange) {
-            answer(*exchange, file);
+            serve(*exchange, file);
         });
 }
 

@@ -458,7 +458,7 @@ INSTANTIATE_TEST_SUITE_P(Loops, AcceptanceCuts, testing::Values(1u, 2u));
 
 namespace {
 
-struct told {
+struct cancelled_tool {
     std::atomic<bool> started{false};
     std::atomic<bool> unwound{false};
 };
@@ -467,10 +467,10 @@ struct told {
 
 TEST_F(Acceptance, AS12_CancelAfterRefresh)
 {
-    auto const state = std::make_shared<told>();
+    auto const state = std::make_shared<cancelled_tool>();
     server_.tool("stuck", [state](call& call) -> task<std::string> {
         struct on_exit {
-            std::shared_ptr<told> of;
+            std::shared_ptr<cancelled_tool> of;
             ~on_exit() { of->unwound = true; }
         } const guard{state};
         state->started = true;

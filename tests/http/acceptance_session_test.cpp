@@ -320,7 +320,7 @@ TEST_F(AcceptanceSession, AS25_MissingHeader)
 
 namespace {
 
-struct told {
+struct deleted_tool {
     std::atomic<int> unwound{0};
 };
 
@@ -328,10 +328,10 @@ struct told {
 
 TEST_F(AcceptanceSession, AS26_Delete)
 {
-    auto const state = std::make_shared<told>();
+    auto const state = std::make_shared<deleted_tool>();
     server_.tool("stuck", [state](call& call) -> task<std::string> {
         struct on_exit {
-            std::shared_ptr<told> of;
+            std::shared_ptr<deleted_tool> of;
             ~on_exit() { ++of->unwound; }
         } const guard{state};
         co_await call.sleep(24h);

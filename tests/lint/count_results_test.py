@@ -45,6 +45,24 @@ VITEST = """<?xml version="1.0" encoding="UTF-8" ?>
 """
 SKIPPED = '<testsuite><testcase name="a"><skipped/></testcase></testsuite>'
 
+# What ctest says of a program of GoogleTest that is one test, beside another test.
+GOOD_PROGRAM = '<testsuite><testcase name="program" status="run"/><testcase name="script" status="run"/></testsuite>'
+BAD_PROGRAM = GOOD_PROGRAM.replace('status="run"/>', 'status="fail"><failure message=""/></testcase>', 1)
+
+# the runner's status, its file, what the program has written, what is counted
+PROGRAMS = [
+    (0, GOOD_PROGRAM, VITEST, "3 0"),
+    (8, BAD_PROGRAM, GTEST, "2 1"),
+    # A program that crashed at its end, in the middle, or that never ran.
+    (8, BAD_PROGRAM, VITEST, "3 1"),
+    (8, BAD_PROGRAM, "", "1 1"),
+    (0, GOOD_PROGRAM, "", "1 1"),
+    (0, GOOD_PROGRAM, "<testsuites/>", "1 1"),
+    (0, GOOD_PROGRAM, GTEST, "2 1"),
+    # Not asked for by the filter of this run.
+    (0, VITEST, "", "2 0"),
+]
+
 # the runner's status, its files (None: not written), what is counted
 CASES = [
     (1, [NODE], "2 1"),
@@ -79,5 +97,16 @@ for status, files, counted in CASES:
         if ran.returncode != 0 or ran.stdout != f"{counted}\n":
             wrong += 1
             print(f"{status} {files}: {ran.stdout!r} instead of {counted!r}\n{ran.stderr}")
-print(f"{len(CASES)} results, {wrong} counted wrongly")
+for status, file, inside, counted in PROGRAMS:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "ctest.xml"
+        path.write_text(file)
+        programs = Path(folder) / "programs"
+        programs.mkdir()
+        (programs / "program.xml").write_text(inside)
+        ran = subprocess.run([program, str(status), "--programs", programs, path], capture_output=True, text=True)
+        if ran.returncode != 0 or ran.stdout != f"{counted}\n":
+            wrong += 1
+            print(f"{status} {file} {inside}: {ran.stdout!r} instead of {counted!r}\n{ran.stderr}")
+print(f"{len(CASES) + len(PROGRAMS)} results, {wrong} counted wrongly")
 sys.exit(1 if wrong else 0)

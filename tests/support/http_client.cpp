@@ -19,7 +19,7 @@ namespace belay::test {
 namespace {
 
 // Nothing in a test takes this long unless something is broken.
-constexpr timeval patience{20, 0};
+constexpr timeval socket_patience{20, 0};
 
 bool equals_ignoring_case(std::string_view a, std::string_view b)
 {
@@ -70,8 +70,8 @@ http_client::http_client(std::uint16_t port, options const& options)
 {
     if (fd_ < 0)
         throw std::runtime_error(std::string("socket: ") + std::strerror(errno));
-    ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &socket_patience, sizeof socket_patience);
+    ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &socket_patience, sizeof socket_patience);
     int const on = 1;
     ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (options.receive_buffer > 0)

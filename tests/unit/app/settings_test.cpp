@@ -129,7 +129,7 @@ void expect_only(settings const& changed, std::string const& key)
     }
 }
 
-class Settings : public testing::Test {
+class Settings : public ::testing::Test {
 protected:
     Settings()
     {
@@ -164,12 +164,12 @@ protected:
         std::vector<char*> pointers;
         for (auto& each : arguments)
             pointers.push_back(each.data());
-        testing::internal::CaptureStderr();
-        testing::internal::CaptureStdout();
+        ::testing::internal::CaptureStderr();
+        ::testing::internal::CaptureStdout();
         auto parsed
             = parse_command_line("belay", "1", static_cast<int>(pointers.size()), pointers.data(), program::reference);
-        out_ = testing::internal::GetCapturedStdout();
-        printed_ = testing::internal::GetCapturedStderr();
+        out_ = ::testing::internal::GetCapturedStdout();
+        printed_ = ::testing::internal::GetCapturedStderr();
         if (!parsed)
             return std::unexpected(parsed.error());
         source_ = parsed->source;

@@ -13,7 +13,7 @@ namespace belay::app {
 
 namespace {
 
-class ServiceManager : public testing::Test {
+class ServiceManager : public ::testing::Test {
 protected:
     ServiceManager() : fd_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0))
     {

@@ -10,8 +10,6 @@ namespace belay::http {
 
 namespace {
 
-constexpr std::string_view plain_get = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
-
 sockaddr_un unix_address(std::string const& path)
 {
     sockaddr_un address{};

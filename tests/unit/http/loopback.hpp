@@ -17,9 +17,12 @@
 #include <future>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace belay::http {
+
+inline constexpr std::string_view plain_get = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 class client {
 public:

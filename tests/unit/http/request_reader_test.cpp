@@ -65,7 +65,7 @@ outcome read_pieces(std::vector<std::string_view> const& pieces, reader_limits c
 }
 
 /// Reads the bytes whole, cut in two at every place, and byte by byte; the outcome must be one and the same.
-outcome read(std::string_view bytes, reader_limits const& limits = {})
+outcome read_request(std::string_view bytes, reader_limits const& limits = {})
 {
     auto const whole = read_pieces({bytes}, limits);
     for (std::size_t cut = 1; cut < bytes.size(); ++cut)
@@ -79,7 +79,7 @@ outcome read(std::string_view bytes, reader_limits const& limits = {})
 
 unsigned status_of(std::string_view bytes, reader_limits const& limits = {})
 {
-    return read(bytes, limits).status;
+    return read_request(bytes, limits).status;
 }
 
 std::string with_line(std::string_view line)
@@ -91,7 +91,7 @@ std::string with_line(std::string_view line)
 
 TEST(RequestReader, ReadsARequestWithoutBody)
 {
-    auto const got = read("GET /a/b?c=d&e HTTP/1.1\r\nHost: example:80\r\nAccept: */*\r\n\r\n");
+    auto const got = read_request("GET /a/b?c=d&e HTTP/1.1\r\nHost: example:80\r\nAccept: */*\r\n\r\n");
     EXPECT_EQ(got.where, state::complete);
     EXPECT_EQ(got.method, "GET");
     EXPECT_EQ(got.path, "/a/b");
@@ -103,7 +103,7 @@ TEST(RequestReader, ReadsARequestWithoutBody)
 TEST(RequestReader, ReadsASizedBodyAndLeavesWhatFollows)
 {
     std::string const first = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello";
-    auto const got = read(first + "GET / HTTP/1.1\r\n");
+    auto const got = read_request(first + "GET / HTTP/1.1\r\n");
     EXPECT_EQ(got.where, state::complete);
     EXPECT_EQ(got.body, "hello");
     EXPECT_EQ(got.taken, first.size());
@@ -113,7 +113,7 @@ TEST(RequestReader, ReadsAChunkedBodyWithExtensionsAndTrailers)
 {
     std::string const first = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: Chunked\r\n\r\n"
                               "5\r\nhello\r\n06;name=\"v a l\";x\r\n world\r\n0\r\nX-Sum: 1\r\nHost: evil\r\n\r\n";
-    auto const got = read(first + "rest");
+    auto const got = read_request(first + "rest");
     EXPECT_EQ(got.where, state::complete);
     EXPECT_EQ(got.body, "hello world");
     EXPECT_EQ(got.host, "a") << "a trailer is no header";
@@ -199,7 +199,7 @@ TEST(RequestReader, KnowsTheMethods)
 TEST(RequestReader, FollowsTheKeepAliveRulesOfBothVersions)
 {
     auto const keeps = [](std::string const& version, std::string const& line) {
-        return read("GET / " + version + "\r\nHost: a\r\n" + line + "\r\n").keeps_alive;
+        return read_request("GET / " + version + "\r\nHost: a\r\n" + line + "\r\n").keeps_alive;
     };
     EXPECT_TRUE(keeps("HTTP/1.1", ""));
     EXPECT_FALSE(keeps("HTTP/1.1", "Connection: Close\r\n"));
@@ -210,21 +210,21 @@ TEST(RequestReader, FollowsTheKeepAliveRulesOfBothVersions)
 
 TEST(RequestReader, IgnoresBlankLinesBeforeARequest)
 {
-    EXPECT_EQ(read("\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n").where, state::complete);
+    EXPECT_EQ(read_request("\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n").where, state::complete);
     EXPECT_EQ(status_of("\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"), 400u);
     EXPECT_EQ(status_of("\rGET / HTTP/1.1\r\nHost: a\r\n\r\n"), 400u);
 }
 
 TEST(RequestReader, TakesTheAuthorityOfAnAbsoluteTargetAsHost)
 {
-    auto const got = read("GET http://real:81/p?q HTTP/1.1\r\nHost: other\r\n\r\n");
+    auto const got = read_request("GET http://real:81/p?q HTTP/1.1\r\nHost: other\r\n\r\n");
     EXPECT_EQ(got.where, state::complete);
     EXPECT_EQ(got.host, "real:81");
     EXPECT_EQ(got.path, "/p");
     EXPECT_EQ(got.query, "q");
-    EXPECT_EQ(read("GET HTTPS://real HTTP/1.1\r\nHost: other\r\n\r\n").path, "/");
-    EXPECT_EQ(read("GET http://real?q HTTP/1.1\r\nHost: other\r\n\r\n").query, "q");
-    EXPECT_EQ(read("GET http://real?q HTTP/1.1\r\nHost: other\r\n\r\n").host, "real");
+    EXPECT_EQ(read_request("GET HTTPS://real HTTP/1.1\r\nHost: other\r\n\r\n").path, "/");
+    EXPECT_EQ(read_request("GET http://real?q HTTP/1.1\r\nHost: other\r\n\r\n").query, "q");
+    EXPECT_EQ(read_request("GET http://real?q HTTP/1.1\r\nHost: other\r\n\r\n").host, "real");
     EXPECT_EQ(status_of("GET http://user@real/ HTTP/1.1\r\nHost: a\r\n\r\n"), 400u);
     EXPECT_EQ(status_of("GET http:/// HTTP/1.1\r\nHost: a\r\n\r\n"), 400u);
     EXPECT_EQ(status_of("GET http://real/ HTTP/1.1\r\n\r\n"), 400u) << "Host is required all the same";
@@ -232,7 +232,7 @@ TEST(RequestReader, TakesTheAuthorityOfAnAbsoluteTargetAsHost)
 
 TEST(RequestReader, TakesTheAsteriskForOptionsOnly)
 {
-    EXPECT_EQ(read("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n").path, "*");
+    EXPECT_EQ(read_request("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n").path, "*");
     EXPECT_EQ(status_of("GET * HTTP/1.1\r\nHost: a\r\n\r\n"), 400u);
 }
 
@@ -305,7 +305,7 @@ TEST(RequestReader, RefusesControlCharactersInValues)
         status_of(with_line("Transfer-Encoding: \x0B"
                             "chunked")),
         400u);
-    EXPECT_EQ(read(with_line("X: a\tb \xC3\xA9")).where, state::complete) << "tabs and UTF-8 are fine";
+    EXPECT_EQ(read_request(with_line("X: a\tb \xC3\xA9")).where, state::complete) << "tabs and UTF-8 are fine";
 }
 
 TEST(RequestReader, RefusesLengthAndEncodingTogether)
@@ -351,7 +351,7 @@ TEST(RequestReader, WantsExactlyOneHost)
     EXPECT_EQ(status_of("GET / HTTP/1.1\r\nHost: a b\r\n\r\n"), 400u);
     EXPECT_EQ(status_of("GET / HTTP/1.1\r\nHost: a/b\r\n\r\n"), 400u);
     EXPECT_EQ(status_of("GET / HTTP/1.1\r\nHost: u@b\r\n\r\n"), 400u);
-    EXPECT_EQ(read("GET / HTTP/1.0\r\n\r\n").where, state::complete);
+    EXPECT_EQ(read_request("GET / HTTP/1.0\r\n\r\n").where, state::complete);
 }
 
 TEST(RequestReader, RefusesMalformedChunks)
@@ -375,13 +375,13 @@ TEST(RequestReader, RefusesMalformedChunks)
 
 TEST(RequestReader, UnderstandsOneExpectation)
 {
-    auto const got = read("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-Continue\r\n\r\n");
+    auto const got = read_request("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-Continue\r\n\r\n");
     EXPECT_EQ(got.where, state::body);
     EXPECT_TRUE(got.expects_continue);
     EXPECT_EQ(status_of(with_line("Expect: tea")), 417u);
     EXPECT_EQ(status_of(with_line("Expect: 100-continue\r\nExpect: tea")), 417u);
     EXPECT_EQ(status_of(with_line("Expect: tea\r\nExpect: 100-continue")), 417u);
-    EXPECT_FALSE(read("POST / HTTP/1.0\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n").expects_continue);
+    EXPECT_FALSE(read_request("POST / HTTP/1.0\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n").expects_continue);
 }
 
 TEST(RequestReader, LimitsTheHead)
@@ -391,17 +391,17 @@ TEST(RequestReader, LimitsTheHead)
     std::string const start = "GET / HTTP/1.1\r\nHost: a\r\nX: ";
     auto const sized
         = [&](std::size_t bytes) { return start + std::string(bytes - start.size() - 4, 'x') + "\r\n\r\n"; };
-    EXPECT_EQ(read(sized(100), limits).where, state::complete);
+    EXPECT_EQ(read_request(sized(100), limits).where, state::complete);
     EXPECT_EQ(status_of(sized(101), limits), 431u);
     EXPECT_EQ(status_of(std::string(101, 'A'), limits), 431u);
-    EXPECT_EQ(read(std::string(100, 'A'), limits).where, state::head);
+    EXPECT_EQ(read_request(std::string(100, 'A'), limits).where, state::head);
 }
 
 TEST(RequestReader, LimitsTheNumberOfHeaders)
 {
     reader_limits limits;
     limits.header_count = 3;
-    EXPECT_EQ(read("GET / HTTP/1.1\r\nHost: a\r\nA: 1\r\nB: 1\r\n\r\n", limits).where, state::complete);
+    EXPECT_EQ(read_request("GET / HTTP/1.1\r\nHost: a\r\nA: 1\r\nB: 1\r\n\r\n", limits).where, state::complete);
     EXPECT_EQ(status_of("GET / HTTP/1.1\r\nHost: a\r\nA: 1\r\nB: 1\r\nC: 1\r\n\r\n", limits), 431u);
 }
 
@@ -409,7 +409,7 @@ TEST(RequestReader, LimitsTheTarget)
 {
     reader_limits limits;
     limits.target_bytes = 10;
-    EXPECT_EQ(read("GET /123456789 HTTP/1.1\r\nHost: a\r\n\r\n", limits).where, state::complete);
+    EXPECT_EQ(read_request("GET /123456789 HTTP/1.1\r\nHost: a\r\n\r\n", limits).where, state::complete);
     EXPECT_EQ(status_of("GET /1234567890 HTTP/1.1\r\nHost: a\r\n\r\n", limits), 414u);
     EXPECT_EQ(status_of("GET /1234567890", limits), 414u) << "at once";
     EXPECT_EQ(status_of("GET /1234567890\x01", limits), 414u);
@@ -421,10 +421,10 @@ TEST(RequestReader, LimitsTheBodyAsSoonAsItsSizeIsKnown)
 {
     reader_limits limits;
     limits.body_bytes = 10;
-    EXPECT_EQ(read("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n0123456789", limits).body, "0123456789");
+    EXPECT_EQ(read_request("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n0123456789", limits).body, "0123456789");
     EXPECT_EQ(status_of("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n", limits), 413u);
     std::string const chunked = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n6\r\n012345\r\n";
-    EXPECT_EQ(read(chunked + "4\r\n6789\r\n0\r\n\r\n", limits).body, "0123456789");
+    EXPECT_EQ(read_request(chunked + "4\r\n6789\r\n0\r\n\r\n", limits).body, "0123456789");
     EXPECT_EQ(status_of(chunked + "5", limits), 413u);
 }
 

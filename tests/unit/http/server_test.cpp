@@ -9,8 +9,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::string_view plain_get = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
-
 std::string listen_error(std::string_view text)
 {
     auto const result = parse_listen(text);

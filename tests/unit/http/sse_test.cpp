@@ -27,7 +27,7 @@ std::vector<sse_event> read_pieces(std::vector<std::string_view> const& pieces)
     return events;
 }
 
-std::vector<sse_event> read(std::string_view bytes)
+std::vector<sse_event> events_in(std::string_view bytes)
 {
     auto const whole = read_pieces({bytes});
     for (std::size_t cut = 1; cut < bytes.size(); ++cut)
@@ -80,22 +80,22 @@ TEST(SseWriter, WritesCommentsAndRetry)
 
 TEST(SseReader, ReadsEventsWithAllLineEnds)
 {
-    EXPECT_EQ(read("data: a\n\ndata: b\r\rdata: c\r\n\r\n"), (std::vector{event("a"), event("b"), event("c")}));
+    EXPECT_EQ(events_in("data: a\n\ndata: b\r\rdata: c\r\n\r\n"), (std::vector{event("a"), event("b"), event("c")}));
 }
 
 TEST(SseReader, FollowsTheExamplesOfTheStandard)
 {
-    EXPECT_EQ(read("data: YHOO\ndata: +2\ndata: 10\n\n"), std::vector{event("YHOO\n+2\n10")});
+    EXPECT_EQ(events_in("data: YHOO\ndata: +2\ndata: 10\n\n"), std::vector{event("YHOO\n+2\n10")});
     EXPECT_EQ(
-        read(": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n"),
+        events_in(": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event\n\n"),
         (std::vector{event("first event", "1"), event("second event"), event(" third event")}));
-    EXPECT_EQ(read("data\n\ndata\ndata\n\ndata:"), (std::vector{event(""), event("\n")}));
-    EXPECT_EQ(read("data:test\n\ndata: test\n\n"), (std::vector{event("test"), event("test")}));
+    EXPECT_EQ(events_in("data\n\ndata\ndata\n\ndata:"), (std::vector{event(""), event("\n")}));
+    EXPECT_EQ(events_in("data:test\n\ndata: test\n\n"), (std::vector{event("test"), event("test")}));
 }
 
 TEST(SseReader, KeepsTheLastIdAndDropsTheType)
 {
-    EXPECT_EQ(read("event: e\nid: 1\ndata: a\n\ndata: b\n\n"), (std::vector{event("a", "1", "e"), event("b", "1")}));
+    EXPECT_EQ(events_in("event: e\nid: 1\ndata: a\n\ndata: b\n\n"), (std::vector{event("a", "1", "e"), event("b", "1")}));
 }
 
 TEST(SseReader, RemembersAnIdWithoutData)
@@ -109,14 +109,14 @@ TEST(SseReader, RemembersAnIdWithoutData)
 TEST(SseReader, IgnoresAnIdWithNulAndARetryThatIsNoNumber)
 {
     EXPECT_EQ(
-        read(std::string_view("id: 1\nid: a\0b\nretry: 1x\nretry: -1\nretry:\ndata: d\n\n", 50)),
+        events_in(std::string_view("id: 1\nid: a\0b\nretry: 1x\nretry: -1\nretry:\ndata: d\n\n", 50)),
         std::vector{event("d", "1")});
 }
 
 TEST(SseReader, SkipsAByteOrderMarkAtTheStartOnly)
 {
     EXPECT_EQ(
-        read("\xEF\xBB\xBF"
+        events_in("\xEF\xBB\xBF"
              "data: a\n\n\xEF\xBB\xBF"
              "data: b\n\n"),
         std::vector{event("a")});
@@ -124,8 +124,8 @@ TEST(SseReader, SkipsAByteOrderMarkAtTheStartOnly)
 
 TEST(SseReader, DropsAnUnfinishedEvent)
 {
-    EXPECT_TRUE(read("data: a\n").empty());
-    EXPECT_TRUE(read("data: a").empty());
+    EXPECT_TRUE(events_in("data: a\n").empty());
+    EXPECT_TRUE(events_in("data: a").empty());
 }
 
 TEST(SseReader, GivesUpAtItsLimits)
@@ -175,7 +175,7 @@ TEST(Sse, GivesBackWhatWasWritten)
             seen.id = last_id;
             expected.push_back(seen);
         }
-        ASSERT_EQ(read(stream), expected) << stream;
+        ASSERT_EQ(events_in(stream), expected) << stream;
     }
 }
 

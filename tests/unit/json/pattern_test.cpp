@@ -14,7 +14,7 @@ bool finds(std::string_view expression, std::string_view text)
     return pattern(expression).is_in(text);
 }
 
-std::string refusal_of(std::string_view expression)
+std::string pattern_refusal(std::string_view expression)
 {
     try {
         pattern const taken(expression);
@@ -160,7 +160,7 @@ TEST(Pattern, IsNotSlowWhereBacktrackingIs)
 
 TEST(Pattern, SaysWhyItIsRefused)
 {
-    EXPECT_EQ(refusal_of("a("), "this regular expression cannot be used: a ( without its ) (at character 2)");
+    EXPECT_EQ(pattern_refusal("a("), "this regular expression cannot be used: a ( without its ) (at character 2)");
     for (auto const& [expression, why] : {
              std::pair{"a)", "without its ("},
              {"[a", "[ without"},
@@ -186,12 +186,12 @@ TEST(Pattern, SaysWhyItIsRefused)
              {"((a{100}){100}){100}", "too large"},
              {"(((){1000}){1000}){1000}", "too large"},
          })
-        EXPECT_NE(refusal_of(expression).find(why), std::string::npos) << expression << ": " << refusal_of(expression);
+        EXPECT_NE(pattern_refusal(expression).find(why), std::string::npos) << expression << ": " << pattern_refusal(expression);
 }
 
 TEST(Pattern, RefusesWhatIsNestedTooDeeply)
 {
-    EXPECT_NE(refusal_of(std::string(100'000, '(') + std::string(100'000, ')')).find("too deeply"), std::string::npos);
+    EXPECT_NE(pattern_refusal(std::string(100'000, '(') + std::string(100'000, ')')).find("too deeply"), std::string::npos);
 }
 
 }

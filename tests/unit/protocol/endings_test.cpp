@@ -22,7 +22,7 @@ json::value answer(end_reason reason, bool is_tool_call, bool is_retry_safe)
 
 enum class form { result, error };
 
-struct row {
+struct ending_row {
     end_reason reason;
     bool is_tool_call;
     bool is_retry_safe;
@@ -31,13 +31,13 @@ struct row {
     bool is_retryable;
 };
 
-void PrintTo(row const& row, std::ostream* out)
+void PrintTo(ending_row const& row, std::ostream* out)
 {
     *out << to_string(row.reason) << (row.is_tool_call ? " tool call" : " other method")
          << (row.is_retry_safe ? ", safe to retry" : "");
 }
 
-class Ending : public testing::TestWithParam<row> {
+class Ending : public testing::TestWithParam<ending_row> {
 protected:
     json::value answer_ = answer(GetParam().reason, GetParam().is_tool_call, GetParam().is_retry_safe);
 
@@ -87,30 +87,30 @@ constexpr int cancelled = -32800;
 INSTANTIATE_TEST_SUITE_P(
     Table, Ending,
     testing::Values(
-        row{end_reason::cancelled, true, false, form::error, cancelled, false},
-        row{end_reason::cancelled, true, true, form::error, cancelled, false},
-        row{end_reason::cancelled, false, false, form::error, cancelled, false},
-        row{end_reason::orphaned, true, false, form::result, 0, false},
-        row{end_reason::orphaned, true, true, form::result, 0, true},
-        row{end_reason::orphaned, false, false, form::error, internal, false},
-        row{end_reason::timed_out, true, false, form::result, 0, false},
-        row{end_reason::timed_out, true, true, form::result, 0, true},
-        row{end_reason::timed_out, false, false, form::error, internal, false},
-        row{end_reason::interrupted, true, false, form::result, 0, false},
-        row{end_reason::interrupted, true, true, form::result, 0, true},
-        row{end_reason::interrupted, false, false, form::error, internal, false},
-        row{end_reason::owner_lost, true, false, form::result, 0, false},
-        row{end_reason::owner_lost, true, true, form::result, 0, true},
-        row{end_reason::owner_lost, false, false, form::error, internal, false},
-        row{end_reason::session_ended, true, false, form::error, internal, false},
-        row{end_reason::session_ended, true, true, form::error, internal, false},
-        row{end_reason::session_ended, false, false, form::error, internal, false},
-        row{end_reason::result_too_large, true, false, form::result, 0, false},
-        row{end_reason::result_too_large, true, true, form::result, 0, false},
-        row{end_reason::result_too_large, false, false, form::error, internal, false},
-        row{end_reason::overloaded, true, false, form::result, 0, true},
-        row{end_reason::overloaded, true, true, form::result, 0, true},
-        row{end_reason::overloaded, false, false, form::error, internal, true}));
+        ending_row{end_reason::cancelled, true, false, form::error, cancelled, false},
+        ending_row{end_reason::cancelled, true, true, form::error, cancelled, false},
+        ending_row{end_reason::cancelled, false, false, form::error, cancelled, false},
+        ending_row{end_reason::orphaned, true, false, form::result, 0, false},
+        ending_row{end_reason::orphaned, true, true, form::result, 0, true},
+        ending_row{end_reason::orphaned, false, false, form::error, internal, false},
+        ending_row{end_reason::timed_out, true, false, form::result, 0, false},
+        ending_row{end_reason::timed_out, true, true, form::result, 0, true},
+        ending_row{end_reason::timed_out, false, false, form::error, internal, false},
+        ending_row{end_reason::interrupted, true, false, form::result, 0, false},
+        ending_row{end_reason::interrupted, true, true, form::result, 0, true},
+        ending_row{end_reason::interrupted, false, false, form::error, internal, false},
+        ending_row{end_reason::owner_lost, true, false, form::result, 0, false},
+        ending_row{end_reason::owner_lost, true, true, form::result, 0, true},
+        ending_row{end_reason::owner_lost, false, false, form::error, internal, false},
+        ending_row{end_reason::session_ended, true, false, form::error, internal, false},
+        ending_row{end_reason::session_ended, true, true, form::error, internal, false},
+        ending_row{end_reason::session_ended, false, false, form::error, internal, false},
+        ending_row{end_reason::result_too_large, true, false, form::result, 0, false},
+        ending_row{end_reason::result_too_large, true, true, form::result, 0, false},
+        ending_row{end_reason::result_too_large, false, false, form::error, internal, false},
+        ending_row{end_reason::overloaded, true, false, form::result, 0, true},
+        ending_row{end_reason::overloaded, true, true, form::result, 0, true},
+        ending_row{end_reason::overloaded, false, false, form::error, internal, true}));
 
 std::string text_of(json::value const& answer)
 {

@@ -48,7 +48,7 @@ TEST(Revision, IsTheIndexOfItsPlace)
     EXPECT_EQ(assumed_revision, revision::r2025_03_26);
 }
 
-struct row {
+struct fact_row {
     bool revision_facts::* fact;
     std::array<bool, revisions.size()> is_so; // oldest first
 };
@@ -58,26 +58,26 @@ TEST(Revision, HasTheFactsOfItsSpecification)
     using facts = revision_facts;
     int number = 0;
     for (auto const& [fact, is_so] : {
-             row{&facts::may_batch, {false, true, false, false}},
-             row{&facts::takes_empty_priming, {false, false, false, true}},
-             row{&facts::has_progress_messages, {false, true, true, true}},
-             row{&facts::has_completions_capability, {false, true, true, true}},
-             row{&facts::has_titles, {false, false, true, true}},
-             row{&facts::has_server_details, {false, false, false, true}},
-             row{&facts::has_icons, {false, false, false, true}},
-             row{&facts::has_meta, {false, false, true, true}},
-             row{&facts::has_tool_annotations, {false, true, true, true}},
-             row{&facts::has_modification_times, {false, false, true, true}},
-             row{&facts::has_audio, {false, true, true, true}},
-             row{&facts::has_resource_links, {false, false, true, true}},
-             row{&facts::has_structured_content, {false, false, true, true}},
-             row{&facts::has_bad_arguments_as_result, {false, false, false, true}},
-             row{&facts::has_elicitation, {false, false, true, true}},
-             row{&facts::has_url_elicitation, {false, false, false, true}},
-             row{&facts::has_rich_forms, {false, false, false, true}},
-             row{&facts::has_several_blocks, {false, false, false, true}},
-             row{&facts::has_sampling_tools, {false, false, false, true}},
-             row{&facts::has_context_capability, {false, false, false, true}},
+             fact_row{&facts::may_batch, {false, true, false, false}},
+             fact_row{&facts::takes_empty_priming, {false, false, false, true}},
+             fact_row{&facts::has_progress_messages, {false, true, true, true}},
+             fact_row{&facts::has_completions_capability, {false, true, true, true}},
+             fact_row{&facts::has_titles, {false, false, true, true}},
+             fact_row{&facts::has_server_details, {false, false, false, true}},
+             fact_row{&facts::has_icons, {false, false, false, true}},
+             fact_row{&facts::has_meta, {false, false, true, true}},
+             fact_row{&facts::has_tool_annotations, {false, true, true, true}},
+             fact_row{&facts::has_modification_times, {false, false, true, true}},
+             fact_row{&facts::has_audio, {false, true, true, true}},
+             fact_row{&facts::has_resource_links, {false, false, true, true}},
+             fact_row{&facts::has_structured_content, {false, false, true, true}},
+             fact_row{&facts::has_bad_arguments_as_result, {false, false, false, true}},
+             fact_row{&facts::has_elicitation, {false, false, true, true}},
+             fact_row{&facts::has_url_elicitation, {false, false, false, true}},
+             fact_row{&facts::has_rich_forms, {false, false, false, true}},
+             fact_row{&facts::has_several_blocks, {false, false, false, true}},
+             fact_row{&facts::has_sampling_tools, {false, false, false, true}},
+             fact_row{&facts::has_context_capability, {false, false, false, true}},
          }) {
         ++number;
         for (auto const each : revisions)
