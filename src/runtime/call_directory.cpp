@@ -117,8 +117,10 @@ void call_directory::open(std::shared_ptr<beginning> of)
                 auto& loop = of->loop;
                 return ask_receipts(session, loop, [this, of = std::move(of)]() mutable { open(std::move(of)); });
             }
-            if (opened)
-                of->done(make_stream(*of, *opened), std::move(of->request));
+            if (opened) {
+                auto begun = make_stream(*of, *opened); // reads the request, which is given away below
+                of->done(std::move(begun), std::move(of->request));
+            }
             {
                 // From here on it runs, or is nobody's: recovery ends a stream that is there after all.
                 std::lock_guard const lock(beginning_mutex_);
