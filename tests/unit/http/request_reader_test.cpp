@@ -421,7 +421,8 @@ TEST(RequestReader, LimitsTheBodyAsSoonAsItsSizeIsKnown)
 {
     reader_limits limits;
     limits.body_bytes = 10;
-    EXPECT_EQ(read_request("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n0123456789", limits).body, "0123456789");
+    EXPECT_EQ(
+        read_request("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n0123456789", limits).body, "0123456789");
     EXPECT_EQ(status_of("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n", limits), 413u);
     std::string const chunked = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n6\r\n012345\r\n";
     EXPECT_EQ(read_request(chunked + "4\r\n6789\r\n0\r\n\r\n", limits).body, "0123456789");

@@ -95,7 +95,8 @@ TEST(SseReader, FollowsTheExamplesOfTheStandard)
 
 TEST(SseReader, KeepsTheLastIdAndDropsTheType)
 {
-    EXPECT_EQ(events_in("event: e\nid: 1\ndata: a\n\ndata: b\n\n"), (std::vector{event("a", "1", "e"), event("b", "1")}));
+    EXPECT_EQ(
+        events_in("event: e\nid: 1\ndata: a\n\ndata: b\n\n"), (std::vector{event("a", "1", "e"), event("b", "1")}));
 }
 
 TEST(SseReader, RemembersAnIdWithoutData)
@@ -117,8 +118,8 @@ TEST(SseReader, SkipsAByteOrderMarkAtTheStartOnly)
 {
     EXPECT_EQ(
         events_in("\xEF\xBB\xBF"
-             "data: a\n\n\xEF\xBB\xBF"
-             "data: b\n\n"),
+                  "data: a\n\n\xEF\xBB\xBF"
+                  "data: b\n\n"),
         std::vector{event("a")});
 }
 

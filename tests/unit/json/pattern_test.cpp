@@ -186,12 +186,14 @@ TEST(Pattern, SaysWhyItIsRefused)
              {"((a{100}){100}){100}", "too large"},
              {"(((){1000}){1000}){1000}", "too large"},
          })
-        EXPECT_NE(pattern_refusal(expression).find(why), std::string::npos) << expression << ": " << pattern_refusal(expression);
+        EXPECT_NE(pattern_refusal(expression).find(why), std::string::npos)
+            << expression << ": " << pattern_refusal(expression);
 }
 
 TEST(Pattern, RefusesWhatIsNestedTooDeeply)
 {
-    EXPECT_NE(pattern_refusal(std::string(100'000, '(') + std::string(100'000, ')')).find("too deeply"), std::string::npos);
+    EXPECT_NE(
+        pattern_refusal(std::string(100'000, '(') + std::string(100'000, ')')).find("too deeply"), std::string::npos);
 }
 
 }
