@@ -3,7 +3,7 @@ add_library(belay_warnings INTERFACE)
 target_compile_options(belay_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wconversion -Wno-sign-conversion)
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
-  target_compile_options(belay_warnings INTERFACE -Wno-implicit-int-float-conversion)
+  target_compile_options(belay_warnings INTERFACE -Wno-implicit-int-float-conversion -Wthread-safety)
   if(BELAY_WERROR)
     target_compile_options(belay_warnings INTERFACE -Werror)
   endif()

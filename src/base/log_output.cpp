@@ -1,5 +1,7 @@
 #include "base/log_output.hpp"
 
+#include "base/mutex.hpp"
+
 #include <atomic>
 #include <cerrno>
 #include <climits>
@@ -7,7 +9,6 @@
 #include <csignal>
 #include <deque>
 #include <fcntl.h>
-#include <mutex>
 #include <poll.h>
 #include <string_view>
 #include <unistd.h>
@@ -33,7 +34,7 @@ public:
     {
         bool wakes = false;
         {
-            std::lock_guard const lock(mutex_);
+            base::lock const lock(mutex_);
             // Once full, it stays so until half of it is written: gaps are few and long, and each is told in its place.
             is_full_ = is_full_ || bytes_ + line.size() > max_bytes_;
             if (is_full_)
@@ -48,17 +49,25 @@ public:
 
     bool flush(duration patience)
     {
-        std::unique_lock lock(mutex_);
-        return rest_.wait_for(lock, patience, [this] { return is_idle_; });
+        base::lock lock(mutex_);
+        auto const end = std::chrono::steady_clock::now() + patience;
+        while (!is_idle_)
+            if (!lock.wait_until(rest_, end))
+                return is_idle_;
+        return true;
     }
 
     /// True once the thread has ended; false if it is held up by the reader.
     bool end(duration patience)
     {
-        std::unique_lock lock(mutex_);
+        base::lock lock(mutex_);
         is_ending_ = true;
         work_.notify_one();
-        return rest_.wait_for(lock, patience, [this] { return has_ended_; });
+        auto const limit = std::chrono::steady_clock::now() + patience;
+        while (!has_ended_)
+            if (!lock.wait_until(rest_, limit))
+                return has_ended_;
+        return true;
     }
 
     [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
@@ -66,7 +75,7 @@ public:
     /// The thread.
     void run()
     {
-        std::unique_lock lock(mutex_);
+        base::lock lock(mutex_);
         for (;;) {
             if (bytes_ <= max_bytes_ / 2) {
                 is_full_ = false;
@@ -74,14 +83,15 @@ public:
                     push({missing_(untold_), std::exchange(untold_, 0)});
             }
             if (!queue_.empty()) {
-                write_some(lock);
+                write_some();
                 continue;
             }
             is_idle_ = true;
             rest_.notify_all();
             if (is_ending_)
                 break;
-            work_.wait(lock, [this] { return !is_idle_ || is_ending_; });
+            while (is_idle_ && !is_ending_)
+                lock.wait(work_);
         }
         has_ended_ = true;
         rest_.notify_all();
@@ -93,20 +103,20 @@ private:
         std::uint64_t missing; // how many lines it says are missing; 0 for a line of the log
     };
 
-    void push(entry fresh)
+    void push(entry fresh) BELAY_REQUIRES(mutex_)
     {
         bytes_ += fresh.text.size();
         queue_.push_back(std::move(fresh));
     }
 
-    void drop(std::uint64_t lines)
+    void drop(std::uint64_t lines) BELAY_REQUIRES(mutex_)
     {
         untold_ += lines;
         dropped_.fetch_add(lines, std::memory_order_relaxed);
     }
 
     // As many lines as a pipe takes at once and whole, so that those of several processes do not mix.
-    void write_some(std::unique_lock<std::mutex>& lock)
+    void write_some() BELAY_REQUIRES(mutex_)
     {
         std::string text;
         std::uint64_t lines = 0;
@@ -118,9 +128,9 @@ private:
             missing += next.missing;
             lines += next.missing == 0;
         } while (!queue_.empty() && text.size() + queue_.front().text.size() <= PIPE_BUF);
-        lock.unlock();
+        mutex_.unlock();
         bool const is_written = write_all(text);
-        lock.lock();
+        mutex_.lock();
         bytes_ -= text.size();
         is_broken_ = !is_written;
         if (is_broken_) {
@@ -160,17 +170,17 @@ private:
     std::atomic<std::uint64_t> dropped_{0};
     bool is_cut_ = false; // the thread's: what was written last is no whole line
 
-    std::mutex mutex_;
+    base::mutex mutex_;
     std::condition_variable work_;
     std::condition_variable rest_;
-    std::deque<entry> queue_;
-    std::size_t bytes_ = 0; // in the queue or being written
-    std::uint64_t untold_ = 0; // dropped since the log last said so
-    bool is_full_ = false;
-    bool is_broken_ = false; // the last write failed
-    bool is_idle_ = false;
-    bool is_ending_ = false;
-    bool has_ended_ = false;
+    std::deque<entry> queue_ BELAY_GUARDED_BY(mutex_);
+    std::size_t bytes_ BELAY_GUARDED_BY(mutex_) = 0; // in the queue or being written
+    std::uint64_t untold_ BELAY_GUARDED_BY(mutex_) = 0; // dropped since the log last said so
+    bool is_full_ BELAY_GUARDED_BY(mutex_) = false;
+    bool is_broken_ BELAY_GUARDED_BY(mutex_) = false; // the last write failed
+    bool is_idle_ BELAY_GUARDED_BY(mutex_) = false;
+    bool is_ending_ BELAY_GUARDED_BY(mutex_) = false;
+    bool has_ended_ BELAY_GUARDED_BY(mutex_) = false;
 };
 
 log_output::log_output(int descriptor, std::size_t max_bytes, std::function<std::string(std::uint64_t)> missing)

@@ -19,7 +19,7 @@ worker_pool::~worker_pool()
 
 std::optional<worker_pool::ticket> worker_pool::try_post(work fresh)
 {
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     // What is in the queue and has a thread to run it does not wait.
     if (is_stopped_ || queue_.size() + running_ >= max_threads_ + max_queue_)
         return std::nullopt;
@@ -41,7 +41,7 @@ std::optional<worker_pool::ticket> worker_pool::try_post(work fresh)
 bool worker_pool::withdraw(ticket which)
 {
     work dropped; // its destructor may do anything, so it runs without the lock
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     auto const found = std::ranges::find(queue_, which, &entry::name);
     if (found == queue_.end())
         return false;
@@ -53,7 +53,7 @@ bool worker_pool::withdraw(ticket which)
 void worker_pool::stop()
 {
     std::deque<entry> dropped;
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     is_stopped_ = true;
     dropped.swap(queue_);
     more_.notify_all();
@@ -62,7 +62,7 @@ void worker_pool::stop()
 void worker_pool::on_idle(std::move_only_function<void()> idle)
 {
     {
-        std::lock_guard const lock(mutex_);
+        base::lock const lock(mutex_);
         if (running_ > 0) {
             idle_ = std::move(idle);
             return;
@@ -73,27 +73,28 @@ void worker_pool::on_idle(std::move_only_function<void()> idle)
 
 std::size_t worker_pool::running() const
 {
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     return running_;
 }
 
 std::size_t worker_pool::queued() const
 {
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     return queue_.size();
 }
 
 std::size_t worker_pool::started() const
 {
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     return threads_.size();
 }
 
 void worker_pool::run()
 {
-    std::unique_lock lock(mutex_);
+    base::lock lock(mutex_);
     while (true) {
-        more_.wait(lock, [this] { return is_stopped_ || !queue_.empty(); });
+        while (!is_stopped_ && queue_.empty())
+            lock.wait(more_);
         if (is_stopped_)
             return;
         auto next = std::move(queue_.front().work);
@@ -102,13 +103,13 @@ void worker_pool::run()
         lock.unlock();
         next();
         next = nullptr;
-        lock.lock();
+        lock.relock();
         --running_;
         if (running_ == 0 && is_stopped_ && idle_) {
             auto idle = std::exchange(idle_, nullptr);
             lock.unlock();
             idle();
-            lock.lock();
+            lock.relock();
         }
     }
 }

@@ -2,12 +2,13 @@
 // to do, and a bounded queue before them. Every function may be called from any thread.
 #pragma once
 
+#include "base/mutex.hpp"
+
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -51,15 +52,14 @@ private:
 
     unsigned const max_threads_;
     std::size_t const max_queue_;
-    mutable std::mutex mutex_;
-    // All below: under the mutex.
+    mutable base::mutex mutex_;
     std::condition_variable more_;
-    std::deque<entry> queue_;
-    std::vector<std::thread> threads_;
-    std::size_t running_ = 0;
-    std::uint64_t last_ticket_ = 0;
-    bool is_stopped_ = false;
-    std::move_only_function<void()> idle_;
+    std::deque<entry> queue_ BELAY_GUARDED_BY(mutex_);
+    std::vector<std::thread> threads_ BELAY_GUARDED_BY(mutex_);
+    std::size_t running_ BELAY_GUARDED_BY(mutex_) = 0;
+    std::uint64_t last_ticket_ BELAY_GUARDED_BY(mutex_) = 0;
+    bool is_stopped_ BELAY_GUARDED_BY(mutex_) = false;
+    std::move_only_function<void()> idle_ BELAY_GUARDED_BY(mutex_);
 };
 
 }
