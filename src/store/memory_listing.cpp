@@ -77,7 +77,7 @@ void memory_store::subscribe(session_key const& key, std::string uri, std::size_
             return room;
         add_bytes(*of, charge);
         of->subscriptions.insert(uri);
-        std::lock_guard const inner(subscribers_mutex_);
+        base::lock const inner(subscribers_mutex_);
         subscribers_[std::move(uri)].emplace(key, of->record->standalone);
         return {};
     }();
@@ -89,7 +89,7 @@ void memory_store::forget_subscription(session& of, std::string const& uri)
     if (of.subscriptions.erase(uri) == 0)
         return;
     release_bytes(of, charge_of_subscription(uri));
-    std::lock_guard const lock(subscribers_mutex_);
+    base::lock const lock(subscribers_mutex_);
     auto const found = subscribers_.find(uri);
     found->second.erase(of.record->key);
     if (found->second.empty())
@@ -114,7 +114,7 @@ void memory_store::subscribers(
 {
     std::vector<subscriber> all;
     {
-        std::lock_guard const lock(subscribers_mutex_);
+        base::lock const lock(subscribers_mutex_);
         if (auto const found = subscribers_.find(uri); found != subscribers_.end())
             for (auto each = after ? found->second.upper_bound(*after) : found->second.begin();
                  each != found->second.end() && all.size() < limit; ++each)
@@ -126,7 +126,7 @@ void memory_store::subscribers(
 std::vector<std::string> memory_store::subscribed_uris() const
 {
     std::vector<std::string> uris;
-    std::lock_guard const lock(subscribers_mutex_);
+    base::lock const lock(subscribers_mutex_);
     uris.reserve(subscribers_.size());
     for (auto const& [uri, sessions] : subscribers_)
         uris.push_back(uri);
@@ -149,7 +149,7 @@ usage memory_store::census() const
     usage sum;
     sum.bytes = total_bytes_.load(std::memory_order_relaxed);
     for (auto const& in : *stripes_) {
-        std::lock_guard const lock(in.mutex);
+        base::lock const lock(in.mutex);
         sum.sessions += in.sessions.size();
         for (auto const& [key, session] : in.sessions) {
             sum.streams += session->streams.size();

@@ -8,7 +8,7 @@ namespace belay::store {
 
 std::shared_ptr<memory_store::lease> memory_store::lease_of(std::string const& owner)
 {
-    std::lock_guard const lock(owners_mutex_);
+    base::lock const lock(owners_mutex_);
     auto& entry = owners_[owner];
     if (!entry)
         entry = std::make_shared<lease>(owner);
@@ -114,7 +114,7 @@ void memory_store::lapsed(std::size_t limit, completion<std::vector<call_ref>> d
     {
         // Whoever is dead and has left nothing behind is forgotten.
         auto const now = clock_.now();
-        std::lock_guard const lock(owners_mutex_);
+        base::lock const lock(owners_mutex_);
         std::erase_if(
             owners_, [&](auto const& each) { return each.second.use_count() == 1 && !each.second->is_alive(now); });
     }

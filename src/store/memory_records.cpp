@@ -14,7 +14,7 @@ struct memory_store::listener {
 
 void memory_store::forget_old_records(base::time_point now)
 {
-    std::lock_guard const lock(records_mutex_);
+    base::lock const lock(records_mutex_);
     forget_records_here(now);
 }
 
@@ -36,7 +36,7 @@ void memory_store::put_record(
     completion<std::uint64_t> done)
 {
     auto outcome = [&]() -> result<std::uint64_t> {
-        std::lock_guard const lock(records_mutex_);
+        base::lock const lock(records_mutex_);
         auto const now = clock_.now();
         forget_records_here(now);
         auto found = records_.find(name);
@@ -70,7 +70,7 @@ void memory_store::put_record(
 void memory_store::get_record(std::string_view name, completion<small_record> done)
 {
     auto outcome = [&]() -> result<small_record> {
-        std::lock_guard const lock(records_mutex_);
+        base::lock const lock(records_mutex_);
         forget_records_here(clock_.now());
         auto const found = records_.find(name);
         if (found == records_.end())
@@ -83,7 +83,7 @@ void memory_store::get_record(std::string_view name, completion<small_record> do
 void memory_store::remove_record(std::string_view name, std::uint64_t seen, completion<void> done)
 {
     auto outcome = [&]() -> result<void> {
-        std::lock_guard const lock(records_mutex_);
+        base::lock const lock(records_mutex_);
         forget_records_here(clock_.now());
         auto const found = records_.find(name);
         if (found == records_.end())
@@ -102,7 +102,7 @@ void memory_store::publish(std::string text)
 {
     std::vector<std::shared_ptr<listener>> all;
     {
-        std::lock_guard const lock(listeners_mutex_);
+        base::lock const lock(listeners_mutex_);
         all = listeners_;
     }
     for (auto const& each : all)
@@ -115,12 +115,12 @@ std::unique_ptr<watch_handle> memory_store::listen(std::function<void(std::strin
     auto entry = std::make_shared<listener>();
     entry->hear = std::move(hear);
     {
-        std::lock_guard const lock(listeners_mutex_);
+        base::lock const lock(listeners_mutex_);
         listeners_.push_back(entry);
     }
     return std::make_unique<unwatch>([this, entry] {
         entry->is_active.store(false, std::memory_order_release);
-        std::lock_guard const lock(listeners_mutex_);
+        base::lock const lock(listeners_mutex_);
         std::erase(listeners_, entry);
     });
 }

@@ -142,14 +142,14 @@ void memory_store::create(session_record record, completion<record_ptr> done)
 
 std::shared_ptr<std::atomic<std::size_t>> memory_store::user_bytes_of(std::string const& principal)
 {
-    std::lock_guard const lock(users_mutex_);
+    base::lock const lock(users_mutex_);
     auto& entry = users_[principal];
     auto bytes = entry.lock();
     if (!bytes) {
         bytes = std::shared_ptr<std::atomic<std::size_t>>(
             new std::atomic<std::size_t>(0), [this, principal](std::atomic<std::size_t>* gone) {
                 delete gone;
-                std::lock_guard const inner(users_mutex_);
+                base::lock const inner(users_mutex_);
                 if (auto const found = users_.find(principal); found != users_.end() && found->second.expired())
                     users_.erase(found);
             });

@@ -1,6 +1,7 @@
 // What a memory_store is made of. Private to its source files.
 #pragma once
 
+#include "base/mutex.hpp"
 #include "store/memory_store.hpp"
 
 #include <boost/container/small_vector.hpp>
@@ -51,7 +52,7 @@ public:
     stripe& in;
 
 private:
-    std::unique_lock<std::mutex> lock_;
+    base::lock lock_;
     boost::container::small_vector<std::pair<std::shared_ptr<watcher>, interest>, 4> to_wake_;
 
 public:
@@ -241,7 +242,7 @@ struct memory_store::stripe {
     using session_list_of
         = boost::intrusive::list<session, boost::intrusive::member_hook<session, list_link, Link>, uncounted>;
 
-    mutable std::mutex mutex;
+    mutable base::mutex mutex;
     boost::intrusive::multiset<
         session, boost::intrusive::member_hook<session, tree_link, &session::name_link>,
         boost::intrusive::key_of_value<session::name_of>, uncounted>

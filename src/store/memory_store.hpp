@@ -3,13 +3,13 @@
 // across a call to anyone else: wake functions run after it is released.
 #pragma once
 
+#include "base/mutex.hpp"
 #include "store/ports.hpp"
 #include "store/reader_table.hpp"
 
 #include <array>
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <tuple>
 
 namespace belay::store {
@@ -193,16 +193,16 @@ private:
     /// Whether somebody waits for such a letter, and has none.
     [[nodiscard]] static bool is_awaited(stream const& of, letter const& letter);
 
-    // Small records, under their lock.
+    // Small records.
     struct kept_record {
         small_record record;
         std::size_t charge = 0;
         std::multimap<base::time_point, std::string>::iterator ends;
     };
     using record_map = std::map<std::string, kept_record, std::less<>>;
-    void forget_old_records(base::time_point now); // takes it
-    void forget_records_here(base::time_point now);
-    void forget_record(record_map::iterator gone);
+    void forget_old_records(base::time_point now);
+    void forget_records_here(base::time_point now) BELAY_REQUIRES(records_mutex_);
+    void forget_record(record_map::iterator gone) BELAY_REQUIRES(records_mutex_);
 
     limits limits_;
     base::clock const& clock_;
@@ -214,8 +214,8 @@ private:
     std::atomic<fence> last_fence_{0};
 
     // Sessions share their principal's number; who has none left is forgotten. Outlives the sessions.
-    std::mutex users_mutex_;
-    std::map<std::string, std::weak_ptr<std::atomic<std::size_t>>, std::less<>> users_;
+    base::mutex users_mutex_;
+    std::map<std::string, std::weak_ptr<std::atomic<std::size_t>>, std::less<>> users_ BELAY_GUARDED_BY(users_mutex_);
 
     // Who is subscribed to what; taken under a stripe's lock.
     struct by_id {
@@ -224,25 +224,26 @@ private:
             return std::tie(a.id.high, a.id.low, a.principal) < std::tie(b.id.high, b.id.low, b.principal);
         }
     };
-    mutable std::mutex subscribers_mutex_;
-    std::map<std::string, std::map<session_key, stream_id, by_id>, std::less<>> subscribers_;
+    mutable base::mutex subscribers_mutex_;
+    std::map<std::string, std::map<session_key, stream_id, by_id>, std::less<>>
+        subscribers_ BELAY_GUARDED_BY(subscribers_mutex_);
 
     // The leases of all owners; taken under a stripe's lock.
-    std::mutex owners_mutex_;
-    std::map<std::string, std::shared_ptr<lease>, std::less<>> owners_;
+    base::mutex owners_mutex_;
+    std::map<std::string, std::shared_ptr<lease>, std::less<>> owners_ BELAY_GUARDED_BY(owners_mutex_);
 
     // The first bits of a session's name choose its stripe, so that the stripes are in the order of names.
     static constexpr std::size_t stripe_bits = 6;
     static constexpr std::size_t stripe_count = std::size_t(1) << stripe_bits;
     std::unique_ptr<std::array<stripe, stripe_count>> stripes_;
 
-    std::mutex records_mutex_;
-    record_map records_;
-    std::multimap<base::time_point, std::string> records_by_end_;
+    base::mutex records_mutex_;
+    record_map records_ BELAY_GUARDED_BY(records_mutex_);
+    std::multimap<base::time_point, std::string> records_by_end_ BELAY_GUARDED_BY(records_mutex_);
 
     struct listener;
-    std::mutex listeners_mutex_;
-    std::vector<std::shared_ptr<listener>> listeners_;
+    base::mutex listeners_mutex_;
+    std::vector<std::shared_ptr<listener>> listeners_ BELAY_GUARDED_BY(listeners_mutex_);
 };
 
 }
