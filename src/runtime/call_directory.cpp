@@ -84,7 +84,7 @@ void call_directory::open(
     store::stream_key stream{session->key, context_.random()};
     auto reader = attachments_.reader_for(request.revision, request.from);
     {
-        std::lock_guard const lock(beginning_mutex_);
+        base::lock const lock(beginning_mutex_);
         beginning_.push_back(stream);
     }
     open(std::make_shared<beginning>(
@@ -123,7 +123,7 @@ void call_directory::open(std::shared_ptr<beginning> of)
             }
             {
                 // From here on it runs, or is nobody's: recovery ends a stream that is there after all.
-                std::lock_guard const lock(beginning_mutex_);
+                base::lock const lock(beginning_mutex_);
                 std::erase(beginning_, of->stream);
             }
             if (opened)
@@ -359,7 +359,7 @@ void call_directory::interrupt_all()
 bool call_directory::runs(store::stream_key const& stream)
 {
     {
-        std::lock_guard const lock(beginning_mutex_);
+        base::lock const lock(beginning_mutex_);
         if (std::ranges::find(beginning_, stream) != beginning_.end())
             return true;
     }

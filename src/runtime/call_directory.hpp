@@ -2,6 +2,7 @@
 // be called on any loop; completions come on the loop that called.
 #pragma once
 
+#include "base/mutex.hpp"
 #include "protocol/message.hpp"
 #include "protocol/revision.hpp"
 #include "protocol/trace_context.hpp"
@@ -125,8 +126,9 @@ private:
     std::atomic<bool> is_interrupting_{false};
     std::unique_ptr<store::watch_handle> bulletins_;
 
-    std::mutex beginning_mutex_;
-    std::vector<store::stream_key> beginning_; // asked for, and not known to be there
+    base::mutex beginning_mutex_;
+    std::vector<store::stream_key>
+        beginning_ BELAY_GUARDED_BY(beginning_mutex_); // asked for, and not known to be there
 };
 
 }

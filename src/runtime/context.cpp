@@ -18,19 +18,19 @@ node_context::node_context(
 
 std::uint64_t node_context::random()
 {
-    std::lock_guard const lock(random_mutex_);
+    base::lock const lock(random_mutex_);
     return random_.next();
 }
 
 base::id128 node_context::random_id()
 {
-    std::lock_guard const lock(random_mutex_);
+    base::lock const lock(random_mutex_);
     return base::make_id128(random_);
 }
 
 std::chrono::milliseconds node_context::retry_delay(std::chrono::milliseconds base)
 {
-    std::lock_guard const lock(random_mutex_);
+    base::lock const lock(random_mutex_);
     return base + std::chrono::milliseconds(random_.below(static_cast<std::uint64_t>(base.count()) / 4 + 1));
 }
 

@@ -5,6 +5,7 @@
 #include "base/ids.hpp"
 #include "base/log.hpp"
 #include "base/loop.hpp"
+#include "base/mutex.hpp"
 #include "observe/metrics.hpp"
 #include "runtime/departures.hpp"
 #include "runtime/settings.hpp"
@@ -13,7 +14,6 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
-#include <mutex>
 #include <string>
 
 namespace belay::runtime {
@@ -50,8 +50,8 @@ public:
 private:
     runtime::settings settings_;
     store::backend& store_;
-    base::random_source& random_;
-    std::mutex random_mutex_;
+    base::mutex random_mutex_;
+    base::random_source& random_ BELAY_GUARDED_BY(random_mutex_);
     observe::metrics& metrics_;
     base::logger log_;
     std::string owner_;

@@ -46,19 +46,19 @@ live_session::~live_session() = default;
 
 store::record_ptr live_session::current_record()
 {
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     return record_;
 }
 
 protocol::revision live_session::current_revision()
 {
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     return revision_;
 }
 
 void live_session::see(store::record_ptr record)
 {
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     if (record_->revision >= record->revision)
         return;
     revision_ = revision_of(*record);
@@ -67,14 +67,14 @@ void live_session::see(store::record_ptr record)
 
 void live_session::add(std::shared_ptr<following> fresh)
 {
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     followers_.push_back(std::move(fresh));
 }
 
 bool live_session::remove(following& gone)
 {
     std::shared_ptr<following> taken; // its destructor must not run under the lock
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     taken = take(followers_, gone);
     if (taken)
         gone.forget_sink();
@@ -83,13 +83,13 @@ bool live_session::remove(following& gone)
 
 std::vector<std::shared_ptr<following>> live_session::followers()
 {
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     return followers_;
 }
 
 std::optional<store::reader_id> live_session::broken_reader(store::stream_id stream)
 {
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     for (auto const& each : followers_)
         if (each->stream() == stream && each->is_peer_gone())
             return each->reader();
@@ -98,53 +98,53 @@ std::optional<store::reader_id> live_session::broken_reader(store::stream_id str
 
 void live_session::hide_sink(following& of)
 {
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     of.forget_sink();
 }
 
 void live_session::show_sink(following& of)
 {
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     of.offer_sink();
 }
 
 void live_session::add(std::shared_ptr<call> fresh)
 {
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     calls_.push_back(std::move(fresh));
 }
 
 bool live_session::remove(call& gone)
 {
     std::shared_ptr<call> taken;
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     taken = take(calls_, gone);
     return taken != nullptr;
 }
 
 void live_session::add(std::shared_ptr<batch> fresh)
 {
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     batches_.push_back(std::move(fresh));
 }
 
 bool live_session::remove(batch& gone)
 {
     std::shared_ptr<batch> taken;
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     taken = take(batches_, gone);
     return taken != nullptr;
 }
 
 std::vector<std::shared_ptr<call>> live_session::calls()
 {
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     return calls_;
 }
 
 bool live_session::runs(store::stream_id stream)
 {
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     auto const is_it = [&](call_output const& output) { return output.stream() == stream; };
     return std::ranges::any_of(calls_, [&](auto const& each) { return is_it(each->output()); })
         || std::ranges::any_of(batches_, [&](auto const& each) { return is_it(*each->output()); });
@@ -152,7 +152,7 @@ bool live_session::runs(store::stream_id stream)
 
 void live_session::expect(base::loop& loop, std::shared_ptr<base::receipt> const& receipt)
 {
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     // Most are answered by the time that there are this many.
     constexpr std::size_t many = 32;
     if (receipts_.size() >= many)
@@ -162,19 +162,19 @@ void live_session::expect(base::loop& loop, std::shared_ptr<base::receipt> const
 
 std::vector<live_session::awaited_receipt> live_session::receipts()
 {
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     return receipts_;
 }
 
 void live_session::watch_record(store::session_store& store, std::function<void()> reload)
 {
     {
-        std::lock_guard const lock(mutex_);
+        base::lock const lock(mutex_);
         if (std::exchange(is_watched_, true))
             return;
     }
     auto watch = store.watch_session(key, std::move(reload));
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     watch_ = std::move(watch);
 }
 
@@ -184,7 +184,7 @@ void live_session::let_go()
     std::vector<std::shared_ptr<call>> calls;
     std::vector<std::shared_ptr<batch>> batches;
     std::unique_ptr<store::watch_handle> watch;
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     followers.swap(followers_);
     calls.swap(calls_);
     batches.swap(batches_);

@@ -5,13 +5,13 @@
 
 #include "base/ids.hpp"
 #include "base/loop.hpp"
+#include "base/mutex.hpp"
 #include "base/receipt.hpp"
 #include "protocol/revision.hpp"
 #include "store/ports.hpp"
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -82,16 +82,15 @@ public:
 
 private:
     std::atomic<std::size_t> uses_{0};
-    std::mutex mutex_;
-    // All below: under the mutex.
-    store::record_ptr record_;
-    protocol::revision revision_;
-    std::vector<std::shared_ptr<following>> followers_;
-    std::vector<std::shared_ptr<call>> calls_;
-    std::vector<std::shared_ptr<batch>> batches_;
-    std::vector<awaited_receipt> receipts_;
-    std::unique_ptr<store::watch_handle> watch_;
-    bool is_watched_ = false;
+    base::mutex mutex_;
+    store::record_ptr record_ BELAY_GUARDED_BY(mutex_);
+    protocol::revision revision_ BELAY_GUARDED_BY(mutex_);
+    std::vector<std::shared_ptr<following>> followers_ BELAY_GUARDED_BY(mutex_);
+    std::vector<std::shared_ptr<call>> calls_ BELAY_GUARDED_BY(mutex_);
+    std::vector<std::shared_ptr<batch>> batches_ BELAY_GUARDED_BY(mutex_);
+    std::vector<awaited_receipt> receipts_ BELAY_GUARDED_BY(mutex_);
+    std::unique_ptr<store::watch_handle> watch_ BELAY_GUARDED_BY(mutex_);
+    bool is_watched_ BELAY_GUARDED_BY(mutex_) = false;
 };
 
 /// A session in use by a request.

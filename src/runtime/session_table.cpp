@@ -27,7 +27,7 @@ std::shared_ptr<live_session> session_table::enter(store::record_ptr const& reco
     auto& stripe = stripe_of(record->key);
     std::shared_ptr<live_session> found;
     {
-        std::lock_guard const lock(stripe.mutex);
+        base::lock const lock(stripe.mutex);
         auto& entry = stripe.sessions[record->key];
         if (!entry) {
             entry = make(record);
@@ -42,7 +42,7 @@ std::shared_ptr<live_session> session_table::enter(store::record_ptr const& reco
 std::shared_ptr<live_session> session_table::find(store::session_key const& key)
 {
     auto& stripe = stripe_of(key);
-    std::lock_guard const lock(stripe.mutex);
+    base::lock const lock(stripe.mutex);
     auto const found = stripe.sessions.find(key);
     return found == stripe.sessions.end() ? nullptr : found->second;
 }
@@ -51,7 +51,7 @@ void session_table::forget(store::session_key const& key)
 {
     std::shared_ptr<live_session> gone; // its destructor must not run under the lock
     auto& stripe = stripe_of(key);
-    std::lock_guard const lock(stripe.mutex);
+    base::lock const lock(stripe.mutex);
     auto const found = stripe.sessions.find(key);
     if (found == stripe.sessions.end())
         return;
@@ -64,7 +64,7 @@ std::shared_ptr<live_session> session_table::make(store::record_ptr record)
 {
     return {new live_session(std::move(record)), [this](live_session* gone) {
                 {
-                    std::lock_guard const lock(keyless_mutex_);
+                    base::lock const lock(keyless_mutex_);
                     keyless_.erase(gone);
                 }
                 delete gone;
@@ -73,7 +73,7 @@ std::shared_ptr<live_session> session_table::make(store::record_ptr record)
 
 void session_table::list_keyless(std::shared_ptr<live_session> const& session)
 {
-    std::lock_guard const lock(keyless_mutex_);
+    base::lock const lock(keyless_mutex_);
     keyless_.emplace(session.get(), session);
 }
 
@@ -91,11 +91,11 @@ std::vector<std::shared_ptr<live_session>> session_table::all()
 {
     std::vector<std::shared_ptr<live_session>> all;
     for (auto& stripe : stripes_) {
-        std::lock_guard const lock(stripe.mutex);
+        base::lock const lock(stripe.mutex);
         for (auto const& [key, session] : stripe.sessions)
             all.push_back(session);
     }
-    std::lock_guard const lock(keyless_mutex_);
+    base::lock const lock(keyless_mutex_);
     for (auto const& [at, session] : keyless_)
         if (auto alive = session.lock())
             all.push_back(std::move(alive));
@@ -107,7 +107,7 @@ std::vector<store::session_key> session_table::look_round()
     std::vector<store::session_key> in_use;
     std::vector<std::shared_ptr<live_session>> unused;
     for (auto& stripe : stripes_) {
-        std::lock_guard const lock(stripe.mutex);
+        base::lock const lock(stripe.mutex);
         for (auto each = stripe.sessions.begin(); each != stripe.sessions.end();) {
             // Nobody can come to hold it meanwhile: that begins here, under this lock.
             if (each->second.use_count() == 1) {

@@ -2,12 +2,12 @@
 // next look, and found again in the store. From any thread.
 #pragma once
 
+#include "base/mutex.hpp"
 #include "protocol/revision.hpp"
 #include "runtime/live_session.hpp"
 
 #include <array>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <vector>
 
@@ -33,8 +33,9 @@ public:
 
 private:
     struct stripe {
-        std::mutex mutex;
-        std::unordered_map<store::session_key, std::shared_ptr<live_session>, store::session_key_hash> sessions;
+        base::mutex mutex;
+        std::unordered_map<store::session_key, std::shared_ptr<live_session>, store::session_key_hash>
+            sessions BELAY_GUARDED_BY(mutex);
     };
     [[nodiscard]] stripe& stripe_of(store::session_key const& key) noexcept;
     [[nodiscard]] std::shared_ptr<live_session> make(store::record_ptr record);
@@ -43,8 +44,9 @@ private:
     static constexpr std::size_t stripe_count = 64;
     std::array<stripe, stripe_count> stripes_;
 
-    std::mutex keyless_mutex_;
-    std::unordered_map<live_session const*, std::weak_ptr<live_session>> keyless_; // in no stripe, and alive
+    base::mutex keyless_mutex_;
+    std::unordered_map<live_session const*, std::weak_ptr<live_session>>
+        keyless_ BELAY_GUARDED_BY(keyless_mutex_); // in no stripe, and alive
 };
 
 }

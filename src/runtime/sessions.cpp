@@ -78,7 +78,7 @@ private:
         limit_.cancel();
         watch_.reset();
         {
-            std::lock_guard const lock(of_.endings_mutex_);
+            base::lock const lock(of_.endings_mutex_);
             of_.endings_.erase(self);
         }
         if (auto done = std::exchange(done_, nullptr))
@@ -202,7 +202,7 @@ void sessions::end(store::session_key const& key, base::loop& loop, store::compl
 {
     auto const fresh = std::make_shared<ending>(*this, key, loop, std::move(done));
     {
-        std::lock_guard const lock(endings_mutex_);
+        base::lock const lock(endings_mutex_);
         endings_.insert(fresh);
     }
     fresh->begin();

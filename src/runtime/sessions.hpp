@@ -2,6 +2,7 @@
 // requests: each asks the store, so that the end of a session holds on all nodes at once.
 #pragma once
 
+#include "base/mutex.hpp"
 #include "runtime/context.hpp"
 #include "runtime/hello.hpp"
 #include "runtime/live_session.hpp"
@@ -72,8 +73,8 @@ private:
 
     node_context& context_;
     session_table& table_;
-    std::mutex endings_mutex_;
-    std::set<std::shared_ptr<ending>> endings_; // each on the loop that asked for it
+    base::mutex endings_mutex_;
+    std::set<std::shared_ptr<ending>> endings_ BELAY_GUARDED_BY(endings_mutex_); // each on the loop that asked for it
 };
 
 }
