@@ -49,7 +49,7 @@ admission::place::~place()
 
 void admission::enter(std::shared_ptr<runtime::call> const& on, begin begin)
 {
-    std::unique_lock lock(mutex_);
+    base::lock lock(mutex_);
     if (inside_ < limit_) {
         ++inside_;
         lock.unlock();
@@ -66,7 +66,7 @@ void admission::leave() noexcept
 {
     std::shared_ptr<waiting> next;
     {
-        std::lock_guard const lock(mutex_);
+        base::lock const lock(mutex_);
         if (queue_.empty()) {
             --inside_;
             return;
@@ -88,7 +88,7 @@ void admission::leave() noexcept
 void admission::forget(waiting const& who)
 {
     std::shared_ptr<waiting> gone; // what it holds is destroyed without the lock
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     auto const found = std::ranges::find(queue_, &who, &std::shared_ptr<waiting>::get);
     if (found == queue_.end())
         return;

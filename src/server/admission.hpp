@@ -2,13 +2,13 @@
 // share it, under its own lock; nothing is called while it is held.
 #pragma once
 
+#include "base/mutex.hpp"
 #include "runtime/call.hpp"
 
 #include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 
 namespace belay::detail {
 
@@ -46,10 +46,10 @@ private:
     void forget(waiting const& who);
 
     std::size_t const limit_;
-    std::mutex mutex_;
-    // All below: under the mutex. While somebody waits, all places are taken.
-    std::size_t inside_ = 0;
-    std::deque<std::shared_ptr<waiting>> queue_;
+    base::mutex mutex_;
+    // While somebody waits, all places are taken.
+    std::size_t inside_ BELAY_GUARDED_BY(mutex_) = 0;
+    std::deque<std::shared_ptr<waiting>> queue_ BELAY_GUARDED_BY(mutex_);
 };
 
 /// What starts a call of a tool: through its admission, if it has one.

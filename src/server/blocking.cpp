@@ -104,7 +104,7 @@ void blocking_state::log(log_level level, std::string notice)
 {
     if (!wants(*session_->current_record(), level))
         return; // so that it neither takes the place of what is wanted nor counts as dropped
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     put({std::move(notice), level});
 }
 
@@ -112,7 +112,7 @@ void blocking_state::progress(double value, std::optional<double> total, std::st
 {
     if (job_.token.empty())
         return;
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     if (!(value > progress_))
         return;
     progress_ = value;
@@ -142,7 +142,7 @@ void blocking_state::put(message fresh)
 
 void blocking_state::finish(std::optional<std::string> response)
 {
-    std::lock_guard const lock(mutex_);
+    base::lock const lock(mutex_);
     is_over_ = true;
     response_ = std::move(response);
     wake();
@@ -166,7 +166,7 @@ void blocking_state::flush()
     bool is_over = false;
     std::optional<std::string> response;
     {
-        std::lock_guard const lock(mutex_);
+        base::lock const lock(mutex_);
         is_awake_ = false;
         messages.swap(outbox_);
         outbox_bytes_ = 0;

@@ -2,6 +2,7 @@
 // it says goes into an outbox, and the loop takes it from there.
 #pragma once
 
+#include "base/mutex.hpp"
 #include "base/worker_pool.hpp"
 #include "protocol/revision.hpp"
 #include "runtime/service.hpp"
@@ -14,7 +15,6 @@
 #include <expected>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
@@ -52,10 +52,9 @@ private:
     };
 
     void finish(std::optional<std::string> response);
-    // Under the mutex:
-    void put(message fresh);
+    void put(message fresh) BELAY_REQUIRES(mutex_);
     /// Has flush() run on the loop, unless it is about to.
-    void wake();
+    void wake() BELAY_REQUIRES(mutex_);
     // On the loop:
     void flush();
     void emit(runtime::call& on, std::string text);
@@ -75,15 +74,15 @@ private:
     std::size_t underway_ = 0; // messages that the call has not taken yet
     bool is_held_ = false;     // a flush waits for them
 
-    std::mutex mutex_;
-    // All below: under the mutex.
-    std::deque<message> outbox_;
-    std::size_t outbox_bytes_ = 0;
-    std::size_t dropped_ = 0;
-    double progress_ = -std::numeric_limits<double>::infinity();
-    bool is_over_ = false;
-    std::optional<std::string> response_; // none when it is over: the function failed in a way that has no answer
-    bool is_awake_ = false;
+    base::mutex mutex_;
+    std::deque<message> outbox_ BELAY_GUARDED_BY(mutex_);
+    std::size_t outbox_bytes_ BELAY_GUARDED_BY(mutex_) = 0;
+    std::size_t dropped_ BELAY_GUARDED_BY(mutex_) = 0;
+    double progress_ BELAY_GUARDED_BY(mutex_) = -std::numeric_limits<double>::infinity();
+    bool is_over_ BELAY_GUARDED_BY(mutex_) = false;
+    std::optional<std::string>
+        response_ BELAY_GUARDED_BY(mutex_); // none when it is over: the function failed in a way that has no answer
+    bool is_awake_ BELAY_GUARDED_BY(mutex_) = false;
 };
 
 /// Reads the arguments, and gives what begins the call.

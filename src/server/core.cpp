@@ -150,14 +150,14 @@ void server_core::reserve(tool_definition const& fresh)
     if (!is_name(fresh.name))
         throw std::invalid_argument(
             "tool name \"" + fresh.name + "\": use 1 to 128 letters, digits, underscores, dots and dashes");
-    std::lock_guard const lock(reserved_mutex_);
+    base::lock const lock(reserved_mutex_);
     if (tools_.now()->find(fresh.name) || !reserved_.insert("tool " + fresh.name).second)
         throw std::invalid_argument("tool " + fresh.name + " is registered twice");
 }
 
 void server_core::reserve(resource_definition const& fresh)
 {
-    std::lock_guard const lock(reserved_mutex_);
+    base::lock const lock(reserved_mutex_);
     resources_.check(fresh);
     if (!reserved_.insert("resource " + fresh.uri).second)
         throw std::invalid_argument("resource " + fresh.uri + " is registered twice");
@@ -165,7 +165,7 @@ void server_core::reserve(resource_definition const& fresh)
 
 void server_core::reserve(prompt_definition const& fresh)
 {
-    std::lock_guard const lock(reserved_mutex_);
+    base::lock const lock(reserved_mutex_);
     prompts_.check(fresh);
     if (!reserved_.insert("prompt " + fresh.name).second)
         throw std::invalid_argument("prompt " + fresh.name + " is registered twice");
@@ -180,7 +180,7 @@ void server_core::publish(std::shared_ptr<tool_definition> fresh, bool is_broken
         (void)tools_.add(fresh, std::move(as));
     }
     {
-        std::lock_guard const lock(reserved_mutex_);
+        base::lock const lock(reserved_mutex_);
         reserved_.erase("tool " + fresh->name);
     }
     if (!is_broken)
@@ -192,7 +192,7 @@ void server_core::publish(std::shared_ptr<resource_definition> fresh, bool is_br
     if (!is_broken)
         resources_.add(fresh);
     {
-        std::lock_guard const lock(reserved_mutex_);
+        base::lock const lock(reserved_mutex_);
         reserved_.erase("resource " + fresh->uri);
     }
     if (!is_broken)
@@ -204,7 +204,7 @@ void server_core::publish(std::shared_ptr<prompt_definition> fresh, bool is_brok
     if (!is_broken)
         prompts_.add(fresh);
     {
-        std::lock_guard const lock(reserved_mutex_);
+        base::lock const lock(reserved_mutex_);
         reserved_.erase("prompt " + fresh->name);
     }
     if (!is_broken)
@@ -237,14 +237,14 @@ bool server_core::remove_prompt(std::string_view name)
 
 void server_core::changed(list which)
 {
-    std::lock_guard const lock(node_mutex_);
+    base::lock const lock(node_mutex_);
     auto& is_pending = is_change_pending_[static_cast<std::size_t>(which)];
     if (!node_ || is_pending)
         return;
     // Several changes at once are told once.
     is_pending = true;
     node_->context().later([core = shared_from_this(), which] {
-        std::lock_guard const inner(core->node_mutex_);
+        base::lock const inner(core->node_mutex_);
         core->is_change_pending_[static_cast<std::size_t>(which)] = false;
         if (!core->node_)
             return;
@@ -272,7 +272,7 @@ void server_core::mount(std::string path, std::shared_ptr<server_core> const& wh
 void server_core::get_ready(schema_limits const& limits)
 {
     {
-        std::lock_guard const lock(reserved_mutex_);
+        base::lock const lock(reserved_mutex_);
         if (!reserved_.empty())
             throw std::invalid_argument(
                 *reserved_.begin()
@@ -295,7 +295,7 @@ void server_core::get_ready(schema_limits const& limits)
 void server_core::start(runtime::node& node, base::loop& loop, runtime::session_mode mode)
 {
     if (mode != runtime::session_mode::none) {
-        std::lock_guard const lock(node_mutex_);
+        base::lock const lock(node_mutex_);
         node_ = &node;
     }
     for (auto const& [period, function] : periodic_) {
@@ -319,7 +319,7 @@ void server_core::start(runtime::node& node, base::loop& loop, runtime::session_
 void server_core::stop()
 {
     timers_.clear();
-    std::lock_guard const lock(node_mutex_);
+    base::lock const lock(node_mutex_);
     node_ = nullptr;
 }
 
@@ -328,20 +328,20 @@ void server_core::resource_updated(std::string const& uri)
     std::string params = "{\"uri\":";
     json_text::append_json_string(params, uri);
     params += '}';
-    std::lock_guard const lock(node_mutex_);
+    base::lock const lock(node_mutex_);
     if (node_)
         node_->announcer().notify_subscribers(uri, protocol::notification(protocol::method::resources_updated, params));
 }
 
 std::vector<std::string> server_core::subscriptions() const
 {
-    std::lock_guard const lock(node_mutex_);
+    base::lock const lock(node_mutex_);
     return node_ ? node_->announcer().subscriptions() : std::vector<std::string>();
 }
 
 void server_core::log_to_all(log_level level, std::string notice)
 {
-    std::lock_guard const lock(node_mutex_);
+    base::lock const lock(node_mutex_);
     if (node_)
         node_->announcer().broadcast(
             std::move(notice), [level](store::session_record const& record) { return wants(record, level); });
@@ -349,7 +349,7 @@ void server_core::log_to_all(log_level level, std::string notice)
 
 void server_core::notify_all(std::string_view method, json::object const& params)
 {
-    std::lock_guard const lock(node_mutex_);
+    base::lock const lock(node_mutex_);
     if (node_)
         node_->announcer().broadcast(
             protocol::notification(method, json_text::to_json(params)),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/loop.hpp"
+#include "base/mutex.hpp"
 #include "base/worker_pool.hpp"
 #include "observe/metrics.hpp"
 #include "runtime/service.hpp"
@@ -15,7 +16,6 @@
 #include <array>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <utility>
@@ -126,13 +126,12 @@ private:
 
     std::shared_ptr<schema_limits> schema_limits_ = std::make_shared<schema_limits>(widest_schema_limits);
 
-    std::mutex reserved_mutex_;
-    std::set<std::string> reserved_;
+    base::mutex reserved_mutex_;
+    std::set<std::string> reserved_ BELAY_GUARDED_BY(reserved_mutex_);
 
-    mutable std::mutex node_mutex_;
-    // Under the mutex:
-    runtime::node* node_ = nullptr;
-    std::array<bool, 3> is_change_pending_{};
+    mutable base::mutex node_mutex_;
+    runtime::node* node_ BELAY_GUARDED_BY(node_mutex_) = nullptr;
+    std::array<bool, 3> is_change_pending_ BELAY_GUARDED_BY(node_mutex_){};
 };
 
 /// The arguments of a prompt, from the schema of its struct.

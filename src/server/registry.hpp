@@ -2,9 +2,10 @@
 // on with the one they have. Safe from every thread.
 #pragma once
 
+#include "base/mutex.hpp"
+
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -43,13 +44,13 @@ public:
 
     [[nodiscard]] std::shared_ptr<snapshot const> now() const
     {
-        std::lock_guard const lock(mutex_);
+        base::lock const lock(mutex_);
         return current_;
     }
     /// False if the key is taken.
     [[nodiscard]] bool add(std::shared_ptr<T const> what, listed as)
     {
-        std::lock_guard const lock(mutex_);
+        base::lock const lock(mutex_);
         if (current_->by_key.contains(as.key))
             return false;
         auto next = std::make_shared<snapshot>(*current_);
@@ -61,7 +62,7 @@ public:
     /// False if there is none.
     [[nodiscard]] bool remove(std::string_view key)
     {
-        std::lock_guard const lock(mutex_);
+        base::lock const lock(mutex_);
         if (!current_->find(key))
             return false;
         auto next = std::make_shared<snapshot>(*current_);
@@ -72,8 +73,8 @@ public:
     }
 
 private:
-    mutable std::mutex mutex_;
-    std::shared_ptr<snapshot const> current_ = std::make_shared<snapshot const>();
+    mutable base::mutex mutex_;
+    std::shared_ptr<snapshot const> current_ BELAY_GUARDED_BY(mutex_) = std::make_shared<snapshot const>();
 };
 
 }
