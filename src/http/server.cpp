@@ -1,10 +1,10 @@
 #include "http/server.hpp"
 
+#include "base/mutex.hpp"
 #include "http/listener.hpp"
 
 #include <fmt/format.h>
 
-#include <mutex>
 #include <stdexcept>
 #include <sys/resource.h>
 
@@ -33,7 +33,7 @@ struct server::parts {
 
     void remove_files()
     {
-        std::lock_guard const lock(files_mutex);
+        base::lock const lock(files_mutex);
         files.clear();
     }
 
@@ -47,8 +47,8 @@ struct server::parts {
     tcp::endpoint endpoint;
     std::vector<std::string> names;
     std::vector<std::vector<std::shared_ptr<listener>>> listeners; // of each loop
-    std::mutex files_mutex;
-    std::vector<socket_file> files;
+    base::mutex files_mutex;
+    std::vector<socket_file> files BELAY_GUARDED_BY(files_mutex);
 };
 
 server::server(std::vector<base::io_loop*> loops, server_settings settings, handler& handler, base::logger log)
