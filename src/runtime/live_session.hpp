@@ -90,6 +90,7 @@ private:
     std::vector<std::shared_ptr<call>> calls_;
     std::vector<std::shared_ptr<batch>> batches_;
     std::vector<awaited_receipt> receipts_;
+    std::size_t many_receipts_ = 0; // with so many, those that have arrived are left out
     std::unique_ptr<store::watch_handle> watch_;
     bool is_watched_ = false;
 };
