@@ -14,11 +14,15 @@ class clock {
 public:
     virtual ~clock() = default;
     [[nodiscard]] virtual time_point now() const noexcept = 0;
+    /// Now, or up to a few milliseconds before, for a fraction of the price: for times that are kept for seconds. Does
+    /// not run backwards either.
+    [[nodiscard]] virtual time_point recent() const noexcept { return now(); }
 };
 
 class machine_clock final : public clock {
 public:
     time_point now() const noexcept override;
+    time_point recent() const noexcept override;
 };
 
 /// Stands still until someone advances it. Safe to read and advance from several threads.

@@ -1,5 +1,6 @@
 #include "base/ids.hpp"
 
+#include <array>
 #include <cstring>
 #include <sys/random.h>
 #include <system_error>
@@ -11,15 +12,18 @@ namespace {
 constexpr std::string_view digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 constexpr int half_digits = 11; // 62^11 > 2^64
 
+// A table, because nobody can foresee the digits of an id: a branch would be taken wrongly half of the time.
+constexpr auto digit_values = [] {
+    std::array<std::int8_t, 256> values{};
+    values.fill(-1);
+    for (std::size_t i = 0; i < digits.size(); ++i)
+        values[static_cast<unsigned char>(digits[i])] = static_cast<std::int8_t>(i);
+    return values;
+}();
+
 int digit_value(char c) noexcept
 {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A' + 10;
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 36;
-    return -1;
+    return digit_values[static_cast<unsigned char>(c)];
 }
 
 std::optional<std::uint64_t> parse_digits(std::string_view text) noexcept

@@ -22,6 +22,7 @@ public:
     /// The loop's timers. On the loop only.
     [[nodiscard]] timer_wheel& timers() noexcept { return wheel_; }
     [[nodiscard]] time_point now() const noexcept { return wheel_.now(); }
+    [[nodiscard]] time_point recent() const noexcept { return wheel_.recent(); }
 
     /// What it has started last, for whoever watches it.
     [[nodiscard]] last_handler const& handler() const noexcept { return handler_; }

@@ -49,6 +49,7 @@ public:
     ~timer_wheel();
 
     [[nodiscard]] time_point now() const noexcept { return clock_.now(); }
+    [[nodiscard]] time_point recent() const noexcept { return clock_.recent(); }
 
     /// Runs every timer that is due at the clock's time, in the order of their ticks, and those of one tick in the
     /// order in which they were armed. Of more than `most`, the rest run at the next advance. Returns how many ran.

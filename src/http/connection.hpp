@@ -1,5 +1,5 @@
 // One connection, on one loop for life: reads requests, hands them to the handler one at a time, writes the
-// answers. Driven by socket readiness and one lazy timer; no coroutine and no buffer while it waits.
+// answers. Driven by receives, by readiness to send and by one lazy timer; no coroutine.
 //
 //   idle ──bytes──▶ head ──▶ body ──whole request──▶ answering ──begin_stream──▶ streaming
 //    ▲                │        │                         │ respond                  │ end_stream
@@ -41,6 +41,12 @@ struct connection_site {
         base::io_loop& on, server_settings const& with, http::policy const& by, http::handler& to,
         std::atomic<std::size_t>& count, http::in_flight& in_flight);
 
+    static constexpr std::size_t scratch_bytes = std::size_t(64) * 1024;
+    /// What a connection waits for a request with: most fit.
+    static constexpr std::size_t input_bytes = std::size_t(2) * 1024;
+    /// An answer up to this size is put together before it is sent: for the kernel one piece is cheaper than several.
+    static constexpr std::size_t gathered_bytes = std::size_t(4) * 1024;
+
     base::io_loop& loop;
     server_settings const& settings;
     http::policy const& policy;
@@ -50,11 +56,13 @@ struct connection_site {
     // turns to another.
     std::unique_ptr<char[]> scratch;
     std::string head;
+    std::string gathered; // an answer that is being sent
     std::vector<std::unique_ptr<request_reader>> spare_readers;
+    std::vector<std::unique_ptr<char[]>> spare_inputs;
     connection* first = nullptr; // the open ones
     std::vector<std::weak_ptr<connection>> awaiting; // whose ended answers are not known to have arrived
     base::timer ask_arrived;
-    http::in_flight& in_flight;  // of the whole server
+    http::in_flight& in_flight; // of the whole server
     http::in_flight::unread_list& unread;
 
     std::atomic<std::size_t>& open_connections; // of the whole server
@@ -69,6 +77,8 @@ struct connection_site {
 
     [[nodiscard]] std::unique_ptr<request_reader> take_reader();
     void give_back(std::unique_ptr<request_reader> reader) noexcept;
+    [[nodiscard]] std::unique_ptr<char[]> take_input();
+    void give_back(std::unique_ptr<char[]> input) noexcept;
     /// Asks the kernel for it from now on, once a second for all that wait.
     void await_arrival(std::weak_ptr<connection> on);
 };
@@ -107,9 +117,15 @@ private:
     enum class phase : std::uint8_t { idle, head, body, answering, streaming, finishing, lingering, closed };
     enum class sent { all, part, failed };
 
+    [[nodiscard]] bool is_answering() const noexcept
+    {
+        return phase_ >= phase::answering && phase_ <= phase::finishing;
+    }
+
     // Reading.
     void watch();
-    void on_readable(boost::system::error_code const& error);
+    void on_received(boost::system::error_code const& error, std::string_view bytes, bool is_full);
+    [[nodiscard]] std::string_view receive_rest(std::string_view first);
     void on_end_of_input();
     void consume(std::string_view bytes);
     void consume_pending();
@@ -139,6 +155,7 @@ private:
     [[nodiscard]] sent send_stream(bool is_last);
     /// Sends what is unsent and then the parts; keeps what the kernel does not take. parts[0] is for its own use.
     [[nodiscard]] sent transmit(std::span<iovec> parts);
+    [[nodiscard]] ssize_t send_once(std::span<iovec> parts, std::size_t total);
     void await_writable();
     void on_writable(boost::system::error_code const& error);
     void count_unsent(bool has_progress);
@@ -160,7 +177,7 @@ private:
     void tell_closed_later();
 
     void set_deadline(base::time_point when);
-    void deadline_after(base::duration delay) { set_deadline(site_.loop.now() + delay); }
+    void deadline_after(base::duration delay) { set_deadline(site_.loop.recent() + delay); }
     void no_deadline() noexcept { deadline_ = base::time_point::max(); }
     void on_timer();
 
@@ -172,7 +189,9 @@ private:
     connection* next_ = nullptr;
 
     std::unique_ptr<request_reader> reader_; // from the first byte of a request to its answer
-    std::string pending_;                    // bytes behind the request that is being answered
+    std::unique_ptr<char[]> input_; // what the next bytes are received into; not touched while they are awaited
+    char first_input_ = 0; // or this
+    std::string pending_; // bytes behind the request that is being answered
     std::string unsent_; // bytes the kernel did not take, or a stream's head before its first flush
     std::size_t unsent_at_ = 0;
     std::string out_;
@@ -215,6 +234,7 @@ private:
     bool keep_alive_ = true;
     bool is_http11_ = true;
     bool is_head_request_ = false;
+    bool is_get_request_ = false;
     bool answers_page_ = false; // CORS fields are due
     bool in_consume_ = false;
     bool read_armed_ = false;

@@ -1,16 +1,14 @@
 #include "http/request_reader.hpp"
 
 #include "http/field_text.hpp"
-
-#include <boost/beast/http/basic_parser.hpp>
+#include "http/head_parser.hpp"
+#include "http/refusals.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 
 namespace belay::http {
-
-namespace beast = boost::beast;
 
 namespace {
 
@@ -23,27 +21,6 @@ constexpr std::size_t chunk_size_digits = 16;
 // Of the fields that somebody here reads, those that are lists. Connection, Content-Length, Expect and
 // Transfer-Encoding are dealt with while the head is parsed.
 constexpr std::array<std::string_view, 4> list_fields{"Accept", "Accept-Encoding", "If-None-Match", "tracestate"};
-
-constexpr refusal bad_byte{400, "The request head holds a control character; send an HTTP/1.1 request in plain text."};
-constexpr refusal bad_line_end{400, "Each line of the request head must end with CR LF."};
-constexpr refusal folded_line{400, "A header line must not begin with a blank; send each header on one line."};
-constexpr refusal bad_request_line{
-    400, "The first line must be METHOD, target and HTTP version with one blank between."};
-constexpr refusal bad_version{505, "This server speaks HTTP/1.1 and HTTP/1.0 only."};
-constexpr refusal bad_target{400, "The request target must be an absolute path or URL in visible ASCII characters."};
-constexpr refusal bad_field{
-    400, "A header line is malformed; send name, colon and value without a blank before the colon."};
-constexpr refusal bad_length{
-    400, "Content-Length must be sent once, as one decimal number, and not with Transfer-Encoding."};
-constexpr refusal bad_encoding{400, "Send either Transfer-Encoding: chunked or Content-Length, once, on HTTP/1.1."};
-constexpr refusal other_encoding{501, "The only Transfer-Encoding understood here is chunked."};
-constexpr refusal bad_host{400, "An HTTP/1.1 request must carry exactly one valid Host header."};
-constexpr refusal bad_expectation{417, "The only expectation understood here is 100-continue."};
-constexpr refusal bad_chunk{400, "The chunked body is malformed."};
-constexpr refusal head_too_large{
-    431, "The request head is larger than this server accepts; send fewer or shorter headers."};
-constexpr refusal target_too_long{414, "The request target is longer than this server accepts."};
-constexpr refusal body_too_large{413, "The request body is larger than this server accepts."};
 
 enum byte_kind : std::uint8_t { plain, blank, cr, lf, bad };
 
@@ -65,14 +42,27 @@ constexpr byte_kind kind_of(char c) noexcept
     return static_cast<byte_kind>(kinds[static_cast<unsigned char>(c)]);
 }
 
-constexpr bool is_visible(char c) noexcept
+/// Neither plain nor a blank.
+constexpr bool is_control(char c) noexcept
 {
-    return c > 0x20 && c < 0x7f;
+    auto const byte = static_cast<unsigned char>(c);
+    return ((byte < 0x20) & (byte != '\t')) | (byte == 0x7f);
 }
 
-constexpr bool is_digit(char c) noexcept
+/// In blocks whose count fits in a byte: the compiler then looks at many bytes at once.
+std::size_t count_controls(std::string_view text) noexcept
 {
-    return c >= '0' && c <= '9';
+    constexpr std::size_t block = 32;
+    std::size_t count = 0;
+    for (; text.size() >= block; text.remove_prefix(block)) {
+        std::uint8_t here = 0;
+        for (std::size_t i = 0; i < block; ++i)
+            here = static_cast<std::uint8_t>(here + (is_control(text[i]) ? 1 : 0));
+        count += here;
+    }
+    for (char const c : text)
+        count += is_control(c) ? 1 : 0;
+    return count;
 }
 
 constexpr int hex_value(char c) noexcept
@@ -84,13 +74,6 @@ constexpr int hex_value(char c) noexcept
     if (c >= 'A' && c <= 'F')
         return c - 'A' + 10;
     return -1;
-}
-
-bool is_host(std::string_view text) noexcept
-{
-    return std::all_of(text.begin(), text.end(), [](char c) {
-        return is_visible(c) && std::string_view("/\\@?#\"<>`{}|^").find(c) == std::string_view::npos;
-    });
 }
 
 http::method method_of(std::string_view text) noexcept
@@ -111,87 +94,6 @@ http::method method_of(std::string_view text) noexcept
 }
 
 }
-
-// Beast's parser with the storage left out: it reports what it finds, and the reader remembers where. Only
-// the head goes through it; Beast folds trailers into the fields and takes bare LF inside chunk extensions.
-class request_reader::head_parser final : public beast::http::basic_parser<true> {
-public:
-    explicit head_parser(request_reader& owner) : owner_(owner)
-    {
-        // The reader has its own limits, which do not depend on how the bytes were cut.
-        header_limit(~std::uint32_t(0));
-        body_limit(boost::none);
-    }
-
-    refusal why;
-    std::string_view content_length;
-    std::string_view transfer_encoding;
-    std::string_view expect;
-    std::size_t host = 0; // index + 1
-    bool has_content_length = false;
-    bool has_transfer_encoding = false;
-    bool has_expect = false;
-
-private:
-    using error_code = beast::error_code;
-    using text = beast::string_view;
-
-    static std::string_view view(text t) noexcept { return {t.data(), t.size()}; }
-
-    void refuse(refusal reason, error_code& error)
-    {
-        why = reason;
-        error = beast::http::error::bad_field;
-    }
-
-    void on_request_impl(beast::http::verb, text method, text target, int version, error_code&) override
-    {
-        owner_.method_text_ = owner_.piece_of(view(method));
-        owner_.target_ = owner_.piece_of(view(target));
-        owner_.method_ = method_of(view(method));
-        owner_.http11_ = version == 11;
-    }
-
-    void on_field_impl(beast::http::field field, text name, text value, error_code& error) override
-    {
-        auto& fields = owner_.fields_;
-        if (fields.size() == owner_.limits_.header_count)
-            return refuse(head_too_large, error);
-        fields.push_back({owner_.piece_of(view(name)), owner_.piece_of(view(value))});
-        switch (field) {
-        case beast::http::field::content_length:
-            if (std::exchange(has_content_length, true))
-                refuse(bad_length, error);
-            content_length = view(value);
-            break;
-        case beast::http::field::transfer_encoding:
-            if (std::exchange(has_transfer_encoding, true))
-                refuse(bad_encoding, error);
-            transfer_encoding = view(value);
-            break;
-        case beast::http::field::host:
-            if (std::exchange(host, fields.size()) != 0 || !is_host(view(value)))
-                refuse(bad_host, error);
-            break;
-        case beast::http::field::expect:
-            has_expect = true;
-            if (expect.empty() || !equals_ignoring_case(view(value), "100-continue"))
-                expect = view(value);
-            break;
-        default: break;
-        }
-    }
-
-    void on_response_impl(int, text, int, error_code&) override {}
-    void on_header_impl(error_code&) override {}
-    void on_body_init_impl(boost::optional<std::uint64_t> const&, error_code&) override {}
-    std::size_t on_body_impl(text body, error_code&) override { return body.size(); }
-    void on_chunk_header_impl(std::uint64_t, text, error_code&) override {}
-    std::size_t on_chunk_body_impl(std::uint64_t, text body, error_code&) override { return body.size(); }
-    void on_finish_impl(error_code&) override {}
-
-    request_reader& owner_;
-};
 
 request_reader::request_reader(reader_limits const& limits) : limits_(limits)
 {
@@ -228,13 +130,6 @@ void request_reader::fail(refusal why) noexcept
     state_ = state::failed;
 }
 
-request_reader::piece request_reader::piece_of(std::string_view part) const noexcept
-{
-    if (part.empty())
-        return {};
-    return {static_cast<std::uint32_t>(part.data() - head_.data()), static_cast<std::uint32_t>(part.size())};
-}
-
 std::size_t request_reader::feed(std::string_view bytes)
 {
     std::size_t taken = 0;
@@ -268,6 +163,12 @@ std::size_t request_reader::feed_head(std::string_view bytes)
     auto const before = head_.size();
     auto const window = std::min(bytes.size(), limits_.header_bytes - before);
     char const* const p = bytes.data();
+    if (before == 0)
+        if (auto const size = whole_head(bytes.substr(0, window))) {
+            head_.assign(p, size);
+            finish_head();
+            return skipped + size;
+        }
     bool const was_cr = before > 0 && head_.back() == '\r';
     if (was_cr && window > 0 && p[0] != '\n') {
         fail(bad_line_end);
@@ -332,31 +233,35 @@ std::size_t request_reader::feed_head(std::string_view bytes)
     return skipped + i;
 }
 
+// Most heads come in one piece and have nothing in them that needs a closer look. The size of such a one, else 0.
+std::size_t request_reader::whole_head(std::string_view bytes) const noexcept
+{
+    std::size_t lines = 0;
+    std::size_t start = 0;
+    for (bool is_last = false; !is_last; ++lines) {
+        auto const end = bytes.find('\n', start);
+        if (end == std::string_view::npos || end == start || bytes[end - 1] != '\r')
+            return 0;
+        is_last = end - start == 1;
+        bool const is_long = lines == 0 && end > limits_.target_bytes;
+        if (kind_of(bytes[start]) == blank || is_long || (is_last && lines == 0))
+            return 0;
+        start = end + 1;
+    }
+    // No control character but the ends of the lines.
+    return count_controls(bytes.substr(0, start)) == 2 * lines ? start : 0;
+}
+
 void request_reader::finish_head()
 {
-    // Beast has one error for all versions; the peer wants to know whether it is the version or the line.
-    std::string_view const first_line = std::string_view(head_).substr(0, head_.find('\r'));
-    auto const version = first_line.substr(first_line.find_last_of(' ') + 1);
-    bool const is_version = version.size() == 8 && version.starts_with("HTTP/") && is_digit(version[5])
-        && version[6] == '.' && is_digit(version[7]);
-    if (is_version && version != "HTTP/1.1" && version != "HTTP/1.0")
-        return fail(bad_version);
-
-    head_parser parser(*this);
-    beast::error_code error;
-    auto const taken = parser.put(boost::asio::buffer(head_), error);
-    if (parser.why.status != 0)
-        return fail(parser.why);
-    if (error == beast::http::error::bad_content_length || error == beast::http::error::multiple_content_length)
-        return fail(bad_length);
-    if (error == beast::http::error::bad_transfer_encoding)
-        return fail(bad_encoding);
-    if (error == beast::http::error::bad_target)
-        return fail(bad_target);
-    if (error == beast::http::error::bad_method || error == beast::http::error::bad_version)
-        return fail(bad_request_line);
-    if (error || taken != head_.size() || !parser.is_header_done())
-        return fail(bad_field);
+    head_parser parser(head_, fields_, limits_.header_count);
+    if (auto const why = parser.parse(); why.status != 0)
+        return fail(why);
+    method_text_ = piece_of(parser.method);
+    method_ = method_of(parser.method);
+    target_ = piece_of(parser.target);
+    http11_ = parser.is_http11;
+    keep_alive_ = parser.keeps_alive();
 
     if (auto const why = parse_target(text(target_)); why.status != 0)
         return fail(why);
@@ -369,26 +274,22 @@ void request_reader::finish_head()
         fields_[parser.host - 1].value = piece_of(authority.substr(0, authority.find_first_of("/?")));
     }
 
-    if (parser.has_transfer_encoding) {
-        if (parser.has_content_length || !http11_)
+    if (parser.transfer_encoding) {
+        if (!http11_)
             return fail(bad_encoding);
-        if (!equals_ignoring_case(parser.transfer_encoding, "chunked"))
+        if (!equals_ignoring_case(*parser.transfer_encoding, "chunked"))
             return fail(other_encoding);
         chunked_ = true;
-    } else if (parser.has_content_length) {
-        // Beast takes "5, 5"; another party may not.
-        if (!std::all_of(parser.content_length.begin(), parser.content_length.end(), is_digit))
-            return fail(bad_length);
-        remaining_ = *parser.content_length_remaining();
+    } else if (parser.content_length) {
+        remaining_ = *parser.content_length;
         if (remaining_ > limits_.body_bytes)
             return fail(body_too_large);
     }
-    if (parser.has_expect && http11_) {
-        if (!equals_ignoring_case(parser.expect, "100-continue"))
+    if (parser.expect && http11_) {
+        if (!equals_ignoring_case(*parser.expect, "100-continue"))
             return fail(bad_expectation);
         expects_continue_ = true;
     }
-    keep_alive_ = parser.keep_alive();
     join_list_fields();
     body_.reserve(std::min<std::size_t>(remaining_, first_body_bytes));
     state_ = chunked_ || remaining_ > 0 ? state::body : state::complete;
@@ -397,7 +298,10 @@ void request_reader::finish_head()
 void request_reader::join_list_fields()
 {
     for (auto const name : list_fields) {
-        auto const is_named = [&](stored_field const& field) { return equals_ignoring_case(text(field.name), name); };
+        auto const key = field_key(name);
+        if (std::ranges::count(fields_, key, &stored_field::key) < 2)
+            continue;
+        auto const is_named = [&](stored_field const& field) { return is_field(field, key, name); };
         auto const first = std::find_if(fields_.begin(), fields_.end(), is_named);
         if (first == fields_.end() || std::find_if(first + 1, fields_.end(), is_named) == fields_.end())
             continue;
@@ -557,17 +461,18 @@ std::size_t request_reader::feed_chunked(std::string_view bytes)
 
 std::optional<std::string_view> request_reader::header(std::string_view name) const noexcept
 {
+    auto const key = field_key(name);
     for (auto const& field : fields_)
-        if (field.name.size == name.size() && equals_ignoring_case(text(field.name), name))
+        if (is_field(field, key, name))
             return text(field.value);
     return std::nullopt;
 }
 
 std::size_t request_reader::header_count(std::string_view name) const noexcept
 {
-    return static_cast<std::size_t>(std::count_if(fields_.begin(), fields_.end(), [&](stored_field const& field) {
-        return equals_ignoring_case(text(field.name), name);
-    }));
+    auto const key = field_key(name);
+    return static_cast<std::size_t>(std::count_if(
+        fields_.begin(), fields_.end(), [&](stored_field const& field) { return is_field(field, key, name); }));
 }
 
 }

@@ -1,11 +1,12 @@
 // Reads HTTP/1.1 requests from bytes, in whatever pieces they come. No sockets, no clock.
 //
 // The outcome depends on the bytes only, never on how they were cut: the head is collected whole, byte
-// rules are applied in order, and Boost.Beast then parses it in one go. Everything that two parties could
+// rules are applied in order, and it is then parsed in one go (head_parser.hpp). Everything that two parties could
 // read differently (request smuggling, RFC 9112 section 11.2) is refused.
 #pragma once
 
 #include "http/exchange.hpp"
+#include "http/field_text.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -26,6 +27,25 @@ struct refusal {
     unsigned status = 0;
     std::string_view text;
 };
+
+/// A part of a head. An offset, because the head moves while it grows; 32 bits are plenty for header_bytes.
+struct head_piece {
+    std::uint32_t at = 0;
+    std::uint32_t size = 0;
+};
+struct head_field {
+    head_piece name;
+    head_piece value;
+    std::uint32_t key = 0; ///< of the name
+};
+
+/// Where in the whole a part of it is.
+[[nodiscard]] inline head_piece piece_of(std::string_view whole, std::string_view part) noexcept
+{
+    if (part.empty())
+        return {};
+    return {static_cast<std::uint32_t>(part.data() - whole.data()), static_cast<std::uint32_t>(part.size())};
+}
 
 class request_reader final : public request {
 public:
@@ -69,17 +89,8 @@ public:
     std::string_view body() const noexcept override { return body_; }
 
 private:
-    class head_parser;
-
-    // A piece of head_. Offsets, because head_ moves while it grows; 32 bits are plenty for header_bytes.
-    struct piece {
-        std::uint32_t at = 0;
-        std::uint32_t size = 0;
-    };
-    struct stored_field {
-        piece name;
-        piece value;
-    };
+    using piece = head_piece;
+    using stored_field = head_field;
     enum class chunk_step : std::uint8_t {
         size_first,
         size_more,
@@ -95,7 +106,12 @@ private:
     };
 
     [[nodiscard]] std::string_view text(piece p) const noexcept { return {head_.data() + p.at, p.size}; }
-    [[nodiscard]] piece piece_of(std::string_view part) const noexcept;
+    [[nodiscard]] piece piece_of(std::string_view part) const noexcept { return http::piece_of(head_, part); }
+    [[nodiscard]] bool is_field(stored_field const& field, std::uint32_t key, std::string_view name) const noexcept
+    {
+        return field.key == key && equals_ignoring_case(text(field.name), name);
+    }
+    [[nodiscard]] std::size_t whole_head(std::string_view bytes) const noexcept;
     std::size_t feed_head(std::string_view bytes);
     std::size_t feed_sized(std::string_view bytes);
     std::size_t feed_chunked(std::string_view bytes);

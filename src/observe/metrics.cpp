@@ -2,6 +2,8 @@
 
 #include <prometheus/text_serializer.h>
 
+#include <mutex>
+
 namespace belay::observe {
 
 namespace {
@@ -75,14 +77,27 @@ metrics::metrics()
 {
 }
 
+void metrics::by_reason::count(std::string_view reason)
+{
+    {
+        std::shared_lock const lock(mutex_);
+        if (auto const known = counters_.find(reason); known != counters_.end())
+            return known->second->Increment();
+    }
+    auto& fresh = family_.Add({{"reason", std::string(reason)}});
+    fresh.Increment();
+    std::lock_guard const lock(mutex_);
+    counters_.emplace(reason, &fresh);
+}
+
 void metrics::connection_closed(std::string_view reason)
 {
-    connections_closed_.Add({{"reason", std::string(reason)}}).Increment();
+    connections_closed_.count(reason);
 }
 
 void metrics::call_ended(std::string_view reason)
 {
-    calls_ended_.Add({{"reason", std::string(reason)}}).Increment();
+    calls_ended_.count(reason);
 }
 
 void catch_up(prometheus::Counter& counter, std::uint64_t count)

@@ -8,7 +8,9 @@
 #include <prometheus/registry.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <shared_mutex>
 #include <string>
 #include <string_view>
 
@@ -66,8 +68,20 @@ public:
     [[nodiscard]] std::string text();
 
 private:
-    prometheus::Family<prometheus::Counter>& connections_closed_;
-    prometheus::Family<prometheus::Counter>& calls_ended_;
+    /// Counters that differ in one label. The library makes and compares a map for every look at one.
+    class by_reason {
+    public:
+        explicit by_reason(prometheus::Family<prometheus::Counter>& family) : family_(family) {}
+        void count(std::string_view reason);
+
+    private:
+        prometheus::Family<prometheus::Counter>& family_;
+        std::shared_mutex mutex_;
+        std::map<std::string, prometheus::Counter*, std::less<>> counters_; // under the mutex
+    };
+
+    by_reason connections_closed_;
+    by_reason calls_ended_;
 };
 
 /// Brings a counter up to a count that is kept elsewhere. By one thread at a time.

@@ -17,6 +17,8 @@ protocol::revision revision_of(store::session_record const& record)
     return protocol::parse_revision(record.version).value_or(protocol::newest_revision);
 }
 
+constexpr std::size_t few_receipts = 32;
+
 /// Out of the list; null if it is not there.
 template<class T>
 std::shared_ptr<T> take(std::vector<std::shared_ptr<T>>& from, T& what)
@@ -153,10 +155,11 @@ bool live_session::runs(store::stream_id stream)
 void live_session::expect(base::loop& loop, std::shared_ptr<base::receipt> const& receipt)
 {
     base::lock const lock(mutex_);
-    // Most are answered by the time that there are this many.
-    constexpr std::size_t many = 32;
-    if (receipts_.size() >= many)
+    // Looked through when there are twice as many as the last time: a constant share of it falls on each.
+    if (receipts_.size() >= many_receipts_) {
         std::erase_if(receipts_, [](awaited_receipt const& each) { return each.receipt.expired(); });
+        many_receipts_ = std::max(few_receipts, 2 * receipts_.size());
+    }
     receipts_.push_back({&loop, receipt});
 }
 

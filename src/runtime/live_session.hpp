@@ -89,6 +89,7 @@ private:
     std::vector<std::shared_ptr<call>> calls_ BELAY_GUARDED_BY(mutex_);
     std::vector<std::shared_ptr<batch>> batches_ BELAY_GUARDED_BY(mutex_);
     std::vector<awaited_receipt> receipts_ BELAY_GUARDED_BY(mutex_);
+    std::size_t many_receipts_ BELAY_GUARDED_BY(mutex_) = 0; // with so many, those that have arrived are left out
     std::unique_ptr<store::watch_handle> watch_ BELAY_GUARDED_BY(mutex_);
     bool is_watched_ BELAY_GUARDED_BY(mutex_) = false;
 };

@@ -35,7 +35,7 @@ memory_store::stripe& memory_store::stripe_of(session_key const& key) const noex
 
 // --- an operation
 
-memory_store::visit::visit(memory_store const& store, stripe& in) : in(in), lock_(in.mutex), now(store.clock_.now())
+memory_store::visit::visit(memory_store const& store, stripe& in) : in(in), lock_(in.mutex), now(store.clock_.recent())
 {
 }
 

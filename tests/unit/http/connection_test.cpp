@@ -128,6 +128,21 @@ TEST_F(ConnectionTest, ReadsRequestsInSmallPieces)
     EXPECT_EQ(body_of(peer.read_response()), "/pieces slowly\n");
 }
 
+TEST_F(ConnectionTest, ReadsRequestsThatJustFillWhatTheyAreReceivedInto)
+{
+    start();
+    auto peer = connect();
+    auto const around = connection_site::input_bytes;
+    auto const least = post("/", "").size();
+    for (auto const size : {around - 1, around, around + 1, 2 * around})
+        for (int i = 0; i < 3; ++i) {
+            auto request = post("/", std::string(size - least, 'x'));
+            request = post("/", std::string(2 * size - least - request.size(), 'x')); // the length has more digits
+            ASSERT_EQ(request.size(), size);
+            EXPECT_TRUE(peer.ask(request).ends_with("x\n"));
+        }
+}
+
 TEST_F(ConnectionTest, ReadsChunkedAndLargeBodies)
 {
     on_request_ = [](exchange_ptr e) { respond_text(*e, 200, std::to_string(e->request().body().size())); };

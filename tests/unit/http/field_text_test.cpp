@@ -10,6 +10,21 @@ TEST(FieldText, IsComparedWithoutRegardToCase)
     EXPECT_TRUE(equals_ignoring_case("", ""));
     EXPECT_FALSE(equals_ignoring_case("host", "hosts"));
     EXPECT_FALSE(equals_ignoring_case("@[", "`{")) << "letters only";
+    EXPECT_FALSE(equals_ignoring_case("@[@[@[@[", "`{`{`{`{")) << "letters only";
+    EXPECT_FALSE(equals_ignoring_case("\xc1\xc1\xc1\xc1\xc1\xc1\xc1\xc1", "\xe1\xe1\xe1\xe1\xe1\xe1\xe1\xe1"));
+}
+
+TEST(FieldText, IsComparedToItsLastByte)
+{
+    for (std::size_t size = 1; size < 40; ++size)
+        for (std::size_t at = 0; at < size; ++at) {
+            std::string capital(size, 'Q');
+            std::string small(size, 'q');
+            EXPECT_TRUE(equals_ignoring_case(capital, small));
+            EXPECT_EQ(field_key(capital), field_key(small));
+            capital[at] = 'R';
+            EXPECT_FALSE(equals_ignoring_case(capital, small)) << size << ' ' << at;
+        }
 }
 
 TEST(FieldText, IsTrimmed)
