@@ -1,6 +1,6 @@
 // belay::run: a server as a program.
 #include "app/command_line.hpp"
-#include "app/host.hpp"
+#include "app/http_host.hpp"
 #include "app/say.hpp"
 #include "app/stdio.hpp"
 #include "app/systemd.hpp"
@@ -38,7 +38,7 @@ struct printed_addresses {
     std::string curl_option; // what curl needs to reach the url
 };
 
-printed_addresses addresses_of(host const& host)
+printed_addresses addresses_of(http_host const& host)
 {
     constexpr std::string_view unix_prefix = "unix:";
     printed_addresses printed{host.url(), {}, {}};
@@ -54,7 +54,7 @@ printed_addresses addresses_of(host const& host)
     return printed;
 }
 
-std::string greeting(server const& server, host const& host, settings const& settings)
+std::string greeting(server const& server, http_host const& host, settings const& settings)
 {
     auto where = addresses_of(host);
     for (auto const& each : server.core()->mounts())
@@ -97,7 +97,7 @@ std::string listed(std::vector<std::string> const& keys)
 /// What SIGHUP asks for: reads the settings again, takes over what can change, and says what came of it.
 class reloader {
 public:
-    reloader(command_line const& with, host& host, base::logger::shared_level level, base::logger const& log)
+    reloader(command_line const& with, http_host& host, base::logger::shared_level level, base::logger const& log)
         : source_(with.source), running_(with.settings), host_(host), level_(std::move(level)),
           // Who asks for it wants to hear of it; only a log that is off says nothing.
           always_(log.at(base::log_level::info))
@@ -131,7 +131,7 @@ public:
 private:
     settings_source const source_;
     settings running_;
-    host& host_;
+    http_host& host_;
     base::logger::shared_level level_;
     base::logger always_;
 };
@@ -163,7 +163,7 @@ int serve(server const& server, command_line const& with)
         auto const level = std::make_shared<std::atomic<base::log_threshold>>(settings.log_level);
         auto const log = base::line_logger(level, settings.log_format, log_lines);
         auto const node_log = log.with("node", settings.runtime.node_name);
-        host host(server.core(), settings, clock, random, log, log_lines);
+        http_host host(server.core(), settings, clock, random, log, log_lines);
 
         reloader reloader(with, host, level, node_log);
         // The end of its terminal is a SIGHUP too, and means that whoever started it has gone. Under nohup it is to

@@ -405,7 +405,7 @@ TEST_F(Stateless, BadMountsAreRefused)
     server_.mount_stateless("/mcp", plain_); // the endpoint's own path is a setting
     EXPECT_TRUE(app::complete(settings_));
     base::system_random random;
-    EXPECT_ANY_THROW(app::host(server_.core(), settings_, clock_, random, log_));
+    EXPECT_ANY_THROW(app::http_host(server_.core(), settings_, clock_, random, log_));
 }
 
 }

@@ -198,7 +198,7 @@ void Server::start()
 {
     auto const completed = app::complete(settings_);
     ASSERT_TRUE(completed) << completed.error();
-    host_ = std::make_unique<app::host>(server_.core(), settings_, clock_, random_, log_);
+    host_ = std::make_unique<app::http_host>(server_.core(), settings_, clock_, random_, log_);
     host_->start();
     port_ = host_->port();
 }

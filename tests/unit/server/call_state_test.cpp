@@ -552,7 +552,7 @@ TEST_F(CallWaits, OthersRunAfterAFewLargeMessages)
 TEST_F(CallWaits, WhatABlockingToolSaysIsBoundedWhileTheStoreIsSlow)
 {
     base::worker_pool workers(1, 1);
-    server_.core()->work_on(&workers);
+    server_.core()->work_on(workers);
     constexpr int rounds = 5;
     constexpr int each_round = 1000;
     std::binary_semaphore has_spoken(0);
@@ -586,7 +586,7 @@ TEST_F(CallWaits, WhatABlockingToolSaysIsBoundedWhileTheStoreIsSlow)
             told += data.is_object() ? data.at("dropped").to_number<std::size_t>() : 1;
         }
     EXPECT_EQ(told, std::size_t(rounds * each_round)); // said, or counted as dropped
-    server_.core()->work_on(nullptr);
+    server_.core()->stop_working();
 }
 
 }

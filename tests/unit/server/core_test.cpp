@@ -877,7 +877,7 @@ TEST_F(Dispatch, ChecksStructuredContentBeforeItIsSent)
 TEST_F(Dispatch, ChecksStructuredContentOfAWorkersFunction)
 {
     base::worker_pool workers(1, 8);
-    server_.core()->work_on(&workers);
+    server_.core()->work_on(workers);
     server_
         .tool(
             "works",
