@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <stdexcept>
 
 namespace belay::app {
@@ -19,11 +18,13 @@ constexpr auto flush_limit = std::chrono::seconds(1);
 
 http_host::http_host(
     std::shared_ptr<detail::server_core> core, app::settings settings, base::clock const& clock,
-    base::random_source& random, base::logger log, std::shared_ptr<base::log_output const> log_lines)
+    base::random_source& random, base::logger log, http_surroundings around)
     : settings_(std::move(settings)), clock_(clock), log_(log.with("node", settings_.runtime.node_name)),
-      log_lines_(std::move(log_lines)), access_log_(log_), logs_access_(settings_.log_access)
+      around_(std::move(around)), access_log_(log_), logs_access_(settings_.log_access)
 {
-    for (unsigned i = 0; i < settings_.threads; ++i)
+    if (around_.given)
+        loops_.push_back(std::make_unique<base::io_loop>(clock, *around_.given));
+    for (unsigned i = 0; !around_.given && i < settings_.threads; ++i)
         loops_.push_back(std::make_unique<base::io_loop>(clock));
     whole_ = std::make_unique<assembly>(std::move(core), settings_, assembly::mounts::served, clock, random, log_);
     endpoint_ = std::make_unique<transport::streamable_http>(node(), whole_->core(), settings_.transport);
@@ -51,8 +52,10 @@ http_host::http_host(
 
 http_host::~http_host()
 {
+    if (around_.given) // abandoned, or stopped
+        return;
     stop_now();
-    wait();
+    join_threads();
 }
 
 void http_host::add_mounts()
@@ -100,8 +103,8 @@ std::string http_host::metrics_text()
     metrics().http_bytes_out.Set(static_cast<double>(http.bytes_out));
     observe::catch_up(metrics().http_bodies_refused, http.refused_bodies);
     observe::catch_up(metrics().http_readers_closed, http.closed_readers);
-    if (log_lines_)
-        observe::catch_up(metrics().log_lines_dropped, log_lines_->dropped());
+    if (around_.dropped_log_lines)
+        observe::catch_up(metrics().log_lines_dropped, around_.dropped_log_lines());
     return node().metrics_text(http.open_connections);
 }
 
@@ -137,8 +140,12 @@ void http_host::write_access(http::access_record const& record) const
 void http_host::start()
 {
     loops_.front()->post([this] { whole_->start(*loops_.front()); });
+    if (around_.given) {
+        loops_.front()->set_keeper(around_.keeper);
+        return;
+    }
     for (auto const& loop : loops_)
-        threads_.emplace_back([&loop] { loop->run(); });
+        thread_ids_.push_back(threads_.emplace_back([&loop] { loop->run(); }).get_id());
     if (settings_.stall_warning > base::duration::zero())
         watch_loops();
 }
@@ -184,10 +191,47 @@ void http_host::tell_stall(base::stall const& stall)
 
 void http_host::wait()
 {
+    {
+        std::unique_lock lock(stopped_mutex_);
+        if (!has_stopped_ && is_on_own_thread())
+            throw std::logic_error("a host cannot be waited for on a thread that it needs to stop");
+        stopped_.wait(lock, [&] { return has_stopped_; });
+    }
+    if (!is_on_own_thread())
+        join_threads();
+}
+
+void http_host::join_threads()
+{
+    std::lock_guard const lock(threads_mutex_);
     for (auto& thread : threads_)
         if (thread.joinable())
             thread.join();
     watch_ = {};
+}
+
+bool http_host::is_on_own_thread() const
+{
+    if (around_.given)
+        return loops_.front()->is_on_this_thread();
+    return std::ranges::find(thread_ids_, std::this_thread::get_id()) != thread_ids_.end();
+}
+
+void http_host::abandon()
+{
+    {
+        std::lock_guard const lock(stopped_mutex_);
+        if (has_stopped_)
+            return;
+    }
+    auto& loop = *loops_.front();
+    stop_now();
+    if (!around_.given->stopped() && !loop.is_on_this_thread())
+        return wait();
+    loop.run_posted();
+    // Where a blocking tool does not return, a timer would have given it some time.
+    loop.post([this] { stop_loops(); });
+    loop.run_posted();
 }
 
 void http_host::shut_down()
@@ -261,6 +305,10 @@ void http_host::stop_loops()
     whole_->stop();
     for (auto const& loop : loops_)
         loop->stop();
+    // Last, and with the lock: whoever waits may destroy this at once.
+    std::lock_guard const lock(stopped_mutex_);
+    has_stopped_ = true;
+    stopped_.notify_all();
 }
 
 void http_host::stop_now()

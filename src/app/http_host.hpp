@@ -6,7 +6,6 @@
 #include "app/assembly.hpp"
 #include "app/settings.hpp"
 #include "base/io_loop.hpp"
-#include "base/log_output.hpp"
 #include "base/stall_watch.hpp"
 #include "http/router.hpp"
 #include "observe/access_log.hpp"
@@ -14,6 +13,7 @@
 #include "transport/streamable_http.hpp"
 
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -23,19 +23,31 @@
 
 namespace belay::app {
 
+/// What of its surroundings it is given.
+struct http_surroundings {
+    std::function<std::uint64_t()> dropped_log_lines{}; ///< null: nobody counts
+    /// The context to serve on instead of threads of its own; then it is abandoned before it is destroyed.
+    boost::asio::io_context* given = nullptr;
+    /// What owns all that frames on the given context use.
+    std::weak_ptr<void> keeper{};
+};
+
 class http_host {
 public:
     /// Listens at once; serves from start() on. Throws std::runtime_error with a sentence for the operator.
-    /// `log_lines`, where given, is asked how many lines it has dropped.
     http_host(
         std::shared_ptr<detail::server_core> core, settings settings, base::clock const& clock,
-        base::random_source& random, base::logger log, std::shared_ptr<base::log_output const> log_lines = {});
+        base::random_source& random, base::logger log, http_surroundings around = {});
+    /// Stops without waiting for calls.
     ~http_host();
 
-    /// Runs the loops on threads of their own.
+    /// Runs the loops on threads of their own, or on the context that it was given.
     void start();
-    /// Waits until the program has stopped.
+    /// Waits until it has stopped. Throws std::logic_error on a thread that would wait for itself.
     void wait();
+    /// On a given context: stops without waiting for calls, now if nobody else runs the context, and otherwise as soon
+    /// as it is run. Waits for that.
+    void abandon();
     /// Stops as on SIGTERM: calls may finish within the drain time, the rest is interrupted. From any thread.
     void shut_down();
     /// Stops without waiting for calls. From any thread.
@@ -72,6 +84,8 @@ private:
     void close_connections();
     void stop_serving();
     void stop_loops();
+    void join_threads();
+    [[nodiscard]] bool is_on_own_thread() const;
 
     settings settings_;
     base::clock const& clock_;
@@ -81,16 +95,22 @@ private:
     std::unique_ptr<transport::streamable_http> endpoint_;
     std::vector<std::unique_ptr<transport::stateless_http>> mounts_;
     http::router router_;
-    std::shared_ptr<base::log_output const> log_lines_;
+    http_surroundings around_;
     observe::access_log access_log_;
     std::atomic<bool> logs_access_;
     std::unique_ptr<http::server> http_;
     std::unique_ptr<admin> admin_;
     std::unique_ptr<http::server> admin_http_; // null: off
+    std::mutex threads_mutex_; // of whoever joins them
     std::vector<std::thread> threads_;
+    std::vector<std::thread::id> thread_ids_; // from the start on
     std::jthread watch_; // of the loops
 
     std::mutex metrics_mutex_; // of metrics_text(): counters that others keep are copied by one at a time
+
+    std::mutex stopped_mutex_;
+    std::condition_variable stopped_;
+    bool has_stopped_ = false; // under the mutex
 
     // On the first loop.
     enum class phase { serving, draining, closing, stopped } phase_ = phase::serving;

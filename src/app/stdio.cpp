@@ -4,6 +4,7 @@
 #include "app/say.hpp"
 #include "base/io_loop.hpp"
 #include "base/log_output.hpp"
+#include "server/access.hpp"
 #include "transport/stdio.hpp"
 
 #include <boost/asio/signal_set.hpp>
@@ -16,7 +17,7 @@ namespace belay::app {
 
 int serve_stdio(server const& server, settings const& settings)
 {
-    auto const& core = server.core();
+    auto const& core = detail::access::core(server);
     // Standard output is for messages alone: whatever else a tool prints there goes to standard error.
     int const messages = ::dup(STDOUT_FILENO);
     if (messages < 0 || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {

@@ -1,6 +1,7 @@
 // The test kit: a message pipe in memory, on a loop that runs only when it is asked to.
 #include "app/assembly.hpp"
 #include "base/io_loop.hpp"
+#include "server/access.hpp"
 #include "transport/message_pipe.hpp"
 #include "json/parse.hpp"
 #include "json/serialize.hpp"
@@ -192,7 +193,7 @@ void pending::cancel()
 }
 
 client::client(server const& server, client_options options)
-    : impl_(std::make_unique<impl>(server.core(), std::move(options)))
+    : impl_(std::make_unique<impl>(belay::detail::access::core(server), std::move(options)))
 {
 }
 client::~client() = default;
