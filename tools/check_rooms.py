@@ -56,6 +56,7 @@ ROOMS = {
 # Public headers belong to the room that implements them.
 PUBLIC = {
     "error.hpp": "base",
+    "log_field.hpp": "base",
     "log_level.hpp": "base",
     "json.hpp": "json",
     "schema.hpp": "json",
@@ -68,6 +69,7 @@ PUBLIC = {
     "resource.hpp": "server",
     "testing.hpp": "app",
     "server.hpp": "server",
+    "host.hpp": "app",
     "run.hpp": "app",
 }
 

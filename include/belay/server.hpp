@@ -77,6 +77,7 @@ struct tool_definition {
 };
 
 class server_core;
+struct access;
 
 template<class T>
 inline constexpr bool is_task = false;
@@ -397,10 +398,9 @@ public:
     /// a path that does not begin with a slash or is taken, and for a server that has mounts itself.
     server& mount_stateless(std::string path, server const& what);
 
-    /// For belay::run.
-    [[nodiscard]] std::shared_ptr<detail::server_core> const& core() const noexcept { return core_; }
-
 private:
+    friend struct detail::access;
+
     tool_entry add(std::shared_ptr<detail::tool_definition> definition);
     resource_entry add(std::string uri, detail::handler<resource_contents> read);
     prompt_entry add_prompt(std::string name, detail::handler<prompt_result> get);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <stdexcept>
 
 namespace belay::app {
 
@@ -35,6 +36,36 @@ std::string explain(CLI::ParseError const& error, CLI::App const& app, int argc,
     return fmt::format("there is no use for \"{}\"; --help lists the flags", app.remaining().front());
 }
 
+void add_own(CLI::App& app, flags const& own, std::map<std::string, std::vector<std::string>>& given)
+{
+    for (auto const& each : own.all()) {
+        if (each.shape.empty()) {
+            app.add_flag(each.name, each.help)->group("Options of this program");
+            continue;
+        }
+        auto* const option = app.add_option(each.name, given[each.name], each.help);
+        option->type_name(each.shape)->default_str(each.preset)->group("Options of this program");
+        option->expected(1, each.is_list ? 1000 : 1);
+    }
+}
+
+std::expected<void, std::string>
+set_own(CLI::App const& app, flags const& own, std::map<std::string, std::vector<std::string>> const& given)
+{
+    for (auto const& each : own.all()) {
+        if (app.count(each.name) == 0)
+            continue;
+        auto const found = given.find(each.name);
+        auto const values = found == given.end() ? std::vector<std::string>() : found->second;
+        try {
+            each.set(values);
+        } catch (std::invalid_argument const& error) {
+            return std::unexpected(fmt::format("{} {}: {}", each.name, fmt::join(values, " "), error.what()));
+        }
+    }
+    return {};
+}
+
 }
 
 std::expected<settings, std::string> settings_source::read() const
@@ -54,19 +85,16 @@ std::expected<settings, std::string> settings_source::read() const
         auto const given = flags.find(each.key);
         if (given == flags.end() || given->second.empty())
             continue;
-        if (each.clear)
-            each.clear();
-        for (auto const& value : given->second)
-            if (auto const set = each.set(value); !set)
-                return std::unexpected(fmt::format("--{} {}: {}", each.flag, value, set.error()));
+        if (auto const set = each.set_all(given->second); !set)
+            return std::unexpected(fmt::format("--{} {}", each.flag, set.error()));
     }
     if (auto const completed = complete(chosen); !completed)
         return std::unexpected(completed.error());
     return chosen;
 }
 
-std::expected<command_line, int>
-parse_command_line(std::string const& name, std::string const& version, int argc, char** argv, program of)
+std::expected<command_line, int> parse_command_line(
+    std::string const& name, std::string const& version, int argc, char** argv, program of, flags const& own)
 {
     settings presets;
     settings_table const table(presets, of);
@@ -92,6 +120,13 @@ parse_command_line(std::string const& name, std::string const& version, int argc
     app.add_flag(
         "--stdio", source.is_stdio,
         "Serve one client over standard input and output, a message per line, instead of HTTP.");
+    std::map<std::string, std::vector<std::string>> given_own;
+    try {
+        add_own(app, own, given_own);
+    } catch (CLI::OptionAlreadyAdded const&) {
+        say_error(name, "a flag that the program adds is one of the server's; --settings lists those");
+        return std::unexpected(2);
+    }
     bool wants_settings = false;
     app.add_flag("--settings", wants_settings, "Print the reference of all settings as Markdown and exit.");
     bool wants_check = false;
@@ -102,6 +137,10 @@ parse_command_line(std::string const& name, std::string const& version, int argc
         return std::unexpected(app.exit(asked));
     } catch (CLI::ParseError const& error) {
         say_error(name, explain(error, app, argc, argv));
+        return std::unexpected(2);
+    }
+    if (auto const set = set_own(app, own, given_own); !set) {
+        say_error(name, set.error());
         return std::unexpected(2);
     }
     if (wants_settings) {

@@ -3,7 +3,7 @@
 
 #include "app/settings.hpp"
 
-#include <belay/server.hpp>
+#include <belay/run.hpp>
 
 #include <expected>
 #include <map>
@@ -28,9 +28,11 @@ struct command_line {
     app::settings settings;
 };
 
-/// What the command line says, or the exit status of a program that has printed help, a version or an error.
+/// What the command line says, with the author's own flags set, or the exit status of a program that has printed help,
+/// a version or an error.
 [[nodiscard]] std::expected<command_line, int> parse_command_line(
-    std::string const& name, std::string const& version, int argc, char** argv, program of = program::any);
+    std::string const& name, std::string const& version, int argc, char** argv, program of = program::any,
+    flags const& own = {});
 
 /// Serves until told to stop; the process is this server's from here on. Returns the exit status.
 int serve(server const& server, command_line const& with);

@@ -1,355 +1,231 @@
-#include "app/host.hpp"
+// belay::host: a server inside somebody else's program.
+#include "app/host_body.hpp"
+#include "server/access.hpp"
 
-#include "app/console.hpp"
+#include <belay/host.hpp>
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <condition_variable>
+#include <map>
 #include <stdexcept>
 
 namespace belay::app {
 
 namespace {
 
-// How long the last answers have to be written once all calls have ended, and tools on workers to return.
-constexpr auto flush_limit = std::chrono::seconds(1);
+using texts = std::map<std::string, std::vector<std::string>>;
+
+texts texts_of(host_settings const& given)
+{
+    texts by_key;
+    auto const put = [&](std::string const& key, auto const& value, auto const& as_text) {
+        if (value)
+            by_key[key] = {as_text(*value)};
+    };
+    auto const list = [&](std::string const& key, std::vector<std::string> const& values) {
+        if (!values.empty())
+            by_key[key] = values;
+    };
+    auto const as_time = [](std::chrono::milliseconds value) { return fmt::format("{}ms", value.count()); };
+    list("listen", given.listen);
+    list("allow_host", given.allow_host);
+    list("allow_origin", given.allow_origin);
+    put("endpoint", given.endpoint, [](std::string const& value) { return value; });
+    put("console", given.console, [](bool value) { return std::string(value ? "on" : "off"); });
+    put("threads", given.threads, [](unsigned value) { return fmt::format("{}", value); });
+    put("session.idle_timeout", given.session_idle, as_time);
+    put("drain", given.drain, as_time);
+    put("log.level", given.log_level, [](log_level value) { return std::string(to_string(value)); });
+    for (auto const& [key, value] : given.others)
+        by_key[key].push_back(value);
+    return by_key;
+}
+
+void set_or_throw(settings_table const& table, std::string const& key, std::vector<std::string> const& values)
+{
+    auto const* const entry = table.find(key);
+    if (!entry)
+        throw std::invalid_argument(table.explain_unknown(key) + "; docs/settings.md lists them");
+    if (auto const set = entry->set_all(values); !set)
+        throw std::invalid_argument(fmt::format("{} {}", key, set.error()));
+}
+
+settings settings_from(host_settings const& given, program of)
+{
+    settings chosen;
+    settings_table const table(chosen, of);
+    for (auto const& [key, values] : texts_of(given))
+        set_or_throw(table, key, values);
+    if (auto const completed = complete(chosen); !completed)
+        throw std::invalid_argument(completed.error());
+    return chosen;
+}
+
+base::logger logger_for(
+    std::function<void(log_entry const&)> write, base::logger::shared_level level,
+    std::shared_ptr<std::atomic<bool>> is_open)
+{
+    if (!write)
+        return {};
+    return {
+        std::move(level),
+        [write = std::move(write), is_open = std::move(is_open)](
+            log_level severity, std::string_view message, std::span<log_field const> fields) {
+            if (is_open->load())
+                write({severity, message, fields});
+        }};
+}
 
 }
 
-class host::event_counts final : public store::event_counter {
-public:
-    explicit event_counts(observe::metrics& metrics) : metrics_(metrics) {}
-    void delivered(std::size_t events, std::size_t first) override
-    {
-        metrics_.events_delivered.Increment(static_cast<double>(first));
-        metrics_.events_replayed.Increment(static_cast<double>(events - first));
-    }
-    void trimmed(std::size_t events, std::size_t undelivered) override
-    {
-        metrics_.events_trimmed.Increment(static_cast<double>(events - undelivered));
-        metrics_.events_trimmed_undelivered.Increment(static_cast<double>(undelivered));
-    }
-    void ended(std::size_t events, std::size_t undelivered) override
-    {
-        metrics_.events_ended.Increment(static_cast<double>(events - undelivered));
-        metrics_.events_ended_undelivered.Increment(static_cast<double>(undelivered));
-    }
-
-private:
-    observe::metrics& metrics_;
-};
-
-host::host(
-    std::shared_ptr<detail::server_core> core, app::settings settings, base::clock const& clock,
-    base::random_source& random, base::logger log, std::shared_ptr<base::log_output const> log_lines)
-    : settings_(std::move(settings)), clock_(clock), log_(log.with("node", settings_.runtime.node_name)),
-      core_(std::move(core)), log_lines_(std::move(log_lines)), access_log_(log_), logs_access_(settings_.log_access)
+host_body::host_body(
+    std::shared_ptr<detail::server_core> core, settings settings, program of, host_log log,
+    boost::asio::io_context* given)
+    : core_(std::move(core)), settings_(std::move(settings)), of_(of), given_(given), dropped_(std::move(log.dropped)),
+      level_(std::make_shared<std::atomic<base::log_threshold>>(settings_.log_level)),
+      log_(logger_for(std::move(log.write), level_, is_log_open_))
 {
-    for (unsigned i = 0; i < settings_.threads; ++i)
-        loops_.push_back(std::make_unique<base::io_loop>(clock));
-    metrics_ = std::make_unique<observe::metrics>();
-    event_counts_ = std::make_unique<event_counts>(*metrics_);
-    // The epoch names this life of the store; 32 bits keep event ids short.
-    store_ = std::make_unique<store::memory_store>(
-        settings_.runtime.limits, clock, random.next() >> 32, event_counts_.get());
-    node_ = std::make_unique<runtime::node>(settings_.runtime, *store_, random, *metrics_, log_);
-    workers_ = std::make_unique<base::worker_pool>(settings_.worker_threads, settings_.worker_queue);
-    core_->work_on(workers_.get());
-    core_->get_ready(settings_.schemas);
-    endpoint_ = std::make_unique<transport::streamable_http>(*node_, *core_, settings_.transport);
-    add_routes();
-    add_mounts();
-    auto& policy = settings_.http.policy;
-    policy.cors_methods = "GET, POST, DELETE, OPTIONS";
-    policy.cors_headers = "Content-Type, Accept, Authorization, Mcp-Session-Id, Mcp-Protocol-Version, Last-Event-ID, "
-                          "Mcp-Method, Mcp-Name, traceparent, tracestate";
-    policy.cors_expose = "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate, Retry-After";
-    policy.exempt_paths = {"/healthz", "/readyz"};
-    settings_.http.on_exchange_end = [this](http::access_record const& record) {
-        metrics_->request_seconds.Observe(std::chrono::duration<double>(record.duration).count());
-        if (logs_access_.load(std::memory_order_relaxed))
-            write_access(record);
-    };
-    settings_.http.takes_notes = &logs_access_;
-    std::vector<base::io_loop*> loops;
-    for (auto const& loop : loops_)
-        loops.push_back(loop.get());
-    http_ = std::make_unique<http::server>(std::move(loops), settings_.http, router_, log_);
-    open_admin();
-    node_->departures().on_departure([this] { loops_.front()->post([this] { drain_step(); }); });
+}
+
+void host_body::start()
+{
+    if (serving_)
+        throw std::logic_error("a host starts once; make another to serve again");
+    serving_.emplace(
+        core_, settings_, clock_, random_, log_,
+        http_surroundings{dropped_, given_, std::weak_ptr<void>(weak_from_this())});
+    serving_->start();
+}
+
+void host_body::stop()
+{
+    if (serving_)
+        serving_->shut_down();
+}
+
+void host_body::stop_now()
+{
+    if (serving_)
+        serving_->stop_now();
+}
+
+void host_body::wait()
+{
+    if (serving_)
+        serving_->wait();
+}
+
+void host_body::end()
+{
+    if (serving_ && given_)
+        serving_->abandon();
+    else
+        serving_.reset();
+    is_log_open_->store(false);
+}
+
+http_host& host_body::serving() const
+{
+    if (!serving_)
+        throw std::logic_error("the host was not started");
+    return const_cast<http_host&>(*serving_);
+}
+
+bool host_body::is_held_up() const
+{
+    return serving_ && serving_->is_held_up();
+}
+
+settings_changes host_body::take_over(settings fresh)
+{
+    auto changes = compare(settings_, fresh, of_);
+    settings_.log_level = fresh.log_level;
+    settings_.log_access = fresh.log_access;
+    level_->store(fresh.log_level);
+    serving().log_access(fresh.log_access);
+    return changes;
+}
+
+}
+
+namespace belay {
+
+host_settings& host_settings::set(std::string key, std::string value)
+{
+    app::settings scratch;
+    app::set_or_throw(app::settings_table(scratch, app::program::embedded), key, {value});
+    others.emplace_back(std::move(key), std::move(value));
+    return *this;
+}
+
+std::string log_entry::text() const
+{
+    std::string out(message);
+    base::append_fields(out, fields);
+    return out;
+}
+
+host::host(server const& server, host_settings settings, host_log log)
+    : host(std::make_shared<app::host_body>(
+          detail::access::core(server), app::settings_from(settings, app::program::embedded), app::program::embedded,
+          std::move(log)))
+{
+}
+
+host::host(server const& server, boost::asio::io_context& on, host_settings settings, host_log log)
+    : host(std::make_shared<app::host_body>(
+          detail::access::core(server), app::settings_from(settings, app::program::guest), app::program::guest,
+          std::move(log), &on))
+{
+}
+
+host::host(std::shared_ptr<app::host_body> body) : body_(std::move(body))
+{
 }
 
 host::~host()
 {
-    stop_now();
-    wait();
-    core_->work_on(nullptr);
-    for (auto const& core : mounted_cores())
-        core->work_on(nullptr);
-    workers_.reset(); // waits for what is running, while everything it speaks to is still there
-}
-
-std::vector<std::shared_ptr<detail::server_core>> host::mounted_cores() const
-{
-    std::vector<std::shared_ptr<detail::server_core>> cores;
-    for (auto const& each : core_->mounts())
-        if (each.core && std::ranges::find(cores, each.core) == cores.end())
-            cores.push_back(each.core);
-    return cores;
-}
-
-void host::add_mounts()
-{
-    for (auto const& core : mounted_cores()) {
-        core->work_on(workers_.get());
-        core->get_ready(settings_.schemas);
-    }
-    transport::stateless_http_settings const with{settings_.transport.answer, settings_.transport.batch_max};
-    for (auto const& each : core_->mounts()) {
-        auto& core = each.core ? *each.core : *core_;
-        mounts_.push_back(std::make_unique<transport::stateless_http>(*node_, core, with));
-        router_.add(each.path, std::string(transport::stateless_methods), *mounts_.back());
-    }
-}
-
-void host::add_routes()
-{
-    router_.add(settings_.endpoint, "GET, POST, DELETE, OPTIONS", *endpoint_);
-    if (settings_.has_console)
-        add_console(router_);
-    auto const get = [this](std::string path, auto answer) {
-        router_.add(std::move(path), "GET, HEAD, OPTIONS", [answer](std::shared_ptr<http::exchange> exchange) {
-            auto const method = exchange->request().method();
-            if (method != http::method::get && method != http::method::head)
-                return http::respond_text(*exchange, 405, "Use GET here.", {{"Allow", "GET, HEAD, OPTIONS"}});
-            answer(*exchange);
-        });
-    };
-    get("/healthz", [](http::exchange& exchange) { http::respond_text(exchange, 200, "ok"); });
-    get("/readyz", [this](http::exchange& exchange) {
-        if (node_->departures().is_draining())
-            http::respond_text(exchange, 503, "draining", {{"Retry-After", "5"}});
-        else
-            http::respond_text(exchange, 200, "ready");
-    });
-    get("/metrics", [this](http::exchange& exchange) {
-        exchange.respond({200, "text/plain; version=0.0.4; charset=utf-8", {}}, metrics_text());
-    });
-}
-
-std::string host::metrics_text()
-{
-    std::lock_guard const lock(metrics_mutex_);
-    auto const http = http_->statistics();
-    metrics_->workers_running.Set(static_cast<double>(workers_->running()));
-    metrics_->workers_queued.Set(static_cast<double>(workers_->queued()));
-    metrics_->http_bytes_in.Set(static_cast<double>(http.bytes_in));
-    metrics_->http_bytes_out.Set(static_cast<double>(http.bytes_out));
-    observe::catch_up(metrics_->http_bodies_refused, http.refused_bodies);
-    observe::catch_up(metrics_->http_readers_closed, http.closed_readers);
-    if (log_lines_)
-        observe::catch_up(metrics_->log_lines_dropped, log_lines_->dropped());
-    return node_->metrics_text(http.open_connections);
-}
-
-void host::open_admin()
-{
-    if (settings_.admin_listen.empty())
-        return;
-    admin_ = std::make_unique<admin>(*node_, settings_.admin_max_page);
-    http::server_settings with = settings_.http;
-    with.listen = {settings_.admin_listen};
-    with.unix_mode = settings_.admin_unix_mode;
-    // Who may call this is who has a place on this machine: no web page, whatever its origin.
-    with.policy.takes_pages = false;
-    with.policy.loopback_origin = false;
-    with.policy.allow_origin.clear();
-    with.policy.exempt_paths.clear();
-    with.on_exchange_end = nullptr;
-    with.takes_notes = nullptr;
-    admin_http_ = std::make_unique<http::server>(
-        std::vector<base::io_loop*>{loops_.front().get()}, std::move(with), *admin_, log_);
-}
-
-void host::write_access(http::access_record const& record) const
-{
-    std::vector<base::log_field> notes;
-    for (auto const& each : record.notes)
-        notes.emplace_back(each.name, std::string_view(each.value));
-    access_log_.write(
-        {http::to_string(record.method), record.path, record.status, record.bytes_in, record.bytes_out, record.duration,
-         notes});
+    body_->end();
 }
 
 void host::start()
 {
-    loops_.front()->post([this] {
-        node_->start(*loops_.front());
-        core_->start(*node_, *loops_.front());
-        for (auto const& core : mounted_cores())
-            core->start(*node_, *loops_.front(), runtime::session_mode::none);
-    });
-    for (auto const& loop : loops_)
-        threads_.emplace_back([&loop] { loop->run(); });
-    if (settings_.stall_warning > base::duration::zero())
-        watch_loops();
+    body_->start();
 }
 
-void host::watch_loops()
+void host::stop()
 {
-    std::vector<base::loop*> loops;
-    for (auto const& loop : loops_)
-        loops.push_back(loop.get());
-    watch_ = std::jthread([this, loops](std::stop_token const& stop) {
-        base::stall_watch watch(
-            loops, clock_, settings_.stall_warning, [this](base::stall const& stall) { tell_stall(stall); });
-        std::mutex mutex;
-        std::condition_variable_any ended;
-        std::unique_lock lock(mutex);
-        while (!stop.stop_requested()) {
-            watch.look();
-            // Often enough to see a stall not much later than it counts as one.
-            ended.wait_for(lock, stop, settings_.stall_warning / 4, [] { return false; });
-        }
-    });
-}
-
-void host::tell_stall(base::stall const& stall)
-{
-    if (!stall.is_told)
-        metrics_->loop_stalls.Increment();
-    if (stall.is_over)
-        metrics_->loop_stall_seconds.Observe(std::chrono::duration<double>(stall.held).count());
-    std::vector<base::log_field> fields{
-        {"loop", stall.loop},
-        {"held_ms", std::chrono::duration_cast<std::chrono::milliseconds>(stall.held).count()},
-        {"started", stall.started}};
-    // What is running holds it; what has returned may have left something behind that does, or have nothing to do with
-    // it.
-    if (!stall.handler.name.empty())
-        fields.emplace_back(
-            stall.handler.is_running ? "handler" : "last_handler", std::string_view(stall.handler.name));
-    log_.log_fields(
-        base::log_level::warning, stall.is_over ? "an event loop was held up and goes on" : "an event loop is held up",
-        fields);
-}
-
-void host::wait()
-{
-    for (auto& thread : threads_)
-        if (thread.joinable())
-            thread.join();
-    watch_ = {};
-}
-
-void host::shut_down()
-{
-    loops_.front()->post([this] {
-        if (phase_ != phase::serving)
-            return;
-        phase_ = phase::draining;
-        node_->departures().drain();
-        log_.info("stopping; running calls: {}", node_->departures().calls());
-        limit_ = std::make_unique<base::timer>(loops_.front()->timers(), [this] {
-            log_.warning("stopping; interrupted calls: {}", node_->departures().calls());
-            node_->calls().interrupt_all();
-            // Interrupted calls end at once; this is for a store that does not answer.
-            limit_ = std::make_unique<base::timer>(loops_.front()->timers(), [this] { close_connections(); });
-            limit_->after(flush_limit);
-        });
-        limit_->after(settings_.drain);
-        drain_step();
-    });
-}
-
-void host::drain_step()
-{
-    if (phase_ == phase::draining && node_->departures().calls() == 0)
-        close_connections();
-    else if (phase_ == phase::closing && node_->departures().connections() == 0)
-        stop_serving();
-}
-
-void host::close_connections()
-{
-    if (phase_ != phase::draining)
-        return;
-    phase_ = phase::closing;
-    node_->attachments().close_all(engine::close_reason::draining);
-    limit_ = std::make_unique<base::timer>(loops_.front()->timers(), [this] { stop_serving(); });
-    limit_->after(flush_limit);
-    drain_step();
-}
-
-void host::stop_serving()
-{
-    if (phase_ == phase::stopped)
-        return;
-    phase_ = phase::stopped;
-    limit_.reset();
-    // A tool that is left waiting would hold its call, and its call the tool.
-    node_->calls().interrupt_all();
-    workers_->stop();
-    auto const servers_stopped = [this] {
-        loops_.front()->post([this] {
-            // Blocking tools were told to end. One that does not listen is left behind.
-            limit_ = std::make_unique<base::timer>(loops_.front()->timers(), [this] { stop_loops(); });
-            limit_->after(flush_limit);
-            workers_->on_idle([this] { loops_.front()->post([this] { stop_loops(); }); });
-        });
-    };
-    http_->stop([this, servers_stopped] {
-        if (admin_http_)
-            admin_http_->stop(servers_stopped);
-        else
-            servers_stopped();
-    });
-}
-
-void host::stop_loops()
-{
-    limit_.reset();
-    watch_.request_stop();
-    core_->stop();
-    for (auto const& core : mounted_cores())
-        core->stop();
-    node_->stop();
-    for (auto const& loop : loops_)
-        loop->stop();
+    body_->stop();
 }
 
 void host::stop_now()
 {
-    loops_.front()->post([this] { stop_serving(); });
+    body_->stop_now();
 }
 
-void host::poke()
+void host::wait()
 {
-    for (auto const& loop : loops_)
-        loop->poke();
+    body_->wait();
+}
+
+bool host::is_held_up() const
+{
+    return body_->is_held_up();
 }
 
 std::uint16_t host::port() const
 {
-    return http_->local_endpoint().port();
+    return body_->serving().port();
 }
 
 std::string host::url() const
 {
-    auto const where = http_->local_endpoint();
-    auto const address = where.address();
-    if (where.port() == 0)
-        return "http://localhost";
-    if (address.is_unspecified())
-        return fmt::format("http://localhost:{}", where.port());
-    return address.is_v6() ? fmt::format("http://[{}]:{}", address.to_string(), where.port())
-                           : fmt::format("http://{}:{}", address.to_string(), where.port());
+    return body_->serving().url();
 }
 
-std::string host::admin_address() const
+std::vector<std::string> host::addresses() const
 {
-    return admin_http_ ? admin_http_->names().front() : std::string();
+    return body_->serving().addresses();
 }
 
 }

@@ -1,10 +1,13 @@
 // belay::run: a server as a program.
 #include "app/command_line.hpp"
-#include "app/host.hpp"
+#include "app/host_body.hpp"
 #include "app/say.hpp"
 #include "app/stdio.hpp"
 #include "app/systemd.hpp"
+#include "base/log_output.hpp"
+#include "server/access.hpp"
 
+#include <belay/host.hpp>
 #include <belay/run.hpp>
 
 #include <boost/asio/signal_set.hpp>
@@ -18,11 +21,18 @@
 
 namespace belay {
 
-int run(server const& server, int argc, char** argv)
+int run(server const& server, int argc, char** argv, flags const& own)
 {
-    auto const parsed = app::parse_command_line(server.core()->name(), server.core()->version(), argc, argv);
+    auto const& core = *detail::access::core(server);
+    auto const parsed = app::parse_command_line(core.name(), core.version(), argc, argv, app::program::any, own);
     if (!parsed)
         return parsed.error();
+    try {
+        own.call_then();
+    } catch (std::exception const& error) {
+        app::say_error(core.name(), error.what());
+        return 2;
+    }
     return app::serve(server, *parsed);
 }
 
@@ -38,7 +48,7 @@ struct printed_addresses {
     std::string curl_option; // what curl needs to reach the url
 };
 
-printed_addresses addresses_of(host const& host)
+printed_addresses addresses_of(http_host& host)
 {
     constexpr std::string_view unix_prefix = "unix:";
     printed_addresses printed{host.url(), {}, {}};
@@ -54,10 +64,10 @@ printed_addresses addresses_of(host const& host)
     return printed;
 }
 
-std::string greeting(server const& server, host const& host, settings const& settings)
+std::string greeting(detail::server_core const& core, http_host& host, settings const& settings)
 {
     auto where = addresses_of(host);
-    for (auto const& each : server.core()->mounts())
+    for (auto const& each : core.mounts())
         where.others += fmt::format("Without sessions: {}{}\n", where.url, each.path);
     return fmt::format(
         "{} {} serves MCP at {}{}\n"
@@ -68,8 +78,8 @@ std::string greeting(server const& server, host const& host, settings const& set
         "    -d "
         "'{{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{{\"protocolVersion\":\"2025-11-25\","
         "\"capabilities\":{{}},\"clientInfo\":{{\"name\":\"curl\",\"version\":\"0\"}}}}}}'\n",
-        server.core()->name(), server.core()->version(), where.url, settings.endpoint, where.others, where.curl_option,
-        where.url, settings.endpoint);
+        core.name(), core.version(), where.url, settings.endpoint, where.others, where.curl_option, where.url,
+        settings.endpoint);
 }
 
 bool has_terminal() noexcept
@@ -95,46 +105,27 @@ std::string listed(std::vector<std::string> const& keys)
 }
 
 /// What SIGHUP asks for: reads the settings again, takes over what can change, and says what came of it.
-class reloader {
-public:
-    reloader(command_line const& with, host& host, base::logger::shared_level level, base::logger const& log)
-        : source_(with.source), running_(with.settings), host_(host), level_(std::move(level)),
-          // Who asks for it wants to hear of it; only a log that is off says nothing.
-          always_(log.at(base::log_level::info))
-    {
-    }
+void reload(settings_source const& source, host_body& host)
+{
+    // Who asks for it wants to hear of it; only a log that is off says nothing.
+    bool const is_off = host.in_force().log_level == base::log_threshold::off();
+    auto const log = is_off ? base::logger() : host.log().at(base::log_level::info);
+    auto fresh = source.read();
+    if (!fresh)
+        return log.error("settings not reloaded, nothing has changed: {}", fresh.error());
+    auto const changes = host.take_over(std::move(*fresh));
 
-    void reload()
-    {
-        auto const log = level_->load() == base::log_threshold::off() ? base::logger() : always_;
-        auto fresh = source_.read();
-        if (!fresh)
-            return log.error("settings not reloaded, nothing has changed: {}", fresh.error());
-        auto const changes = compare(running_, *fresh, source_.of);
-        running_.log_level = fresh->log_level;
-        running_.log_access = fresh->log_access;
-        level_->store(fresh->log_level);
-        host_.log_access(fresh->log_access);
-
-        std::vector<base::log_field> fields;
-        auto const reloaded = listed(changes.reloaded);
-        auto const not_reloaded = listed(changes.not_reloaded);
-        if (!reloaded.empty())
-            fields.emplace_back("reloaded", std::string_view(reloaded));
-        if (!not_reloaded.empty())
-            fields.emplace_back("needs_restart", std::string_view(not_reloaded));
-        log.log_fields(
-            not_reloaded.empty() ? base::log_level::info : base::log_level::warning,
-            reloaded.empty() ? "settings unchanged" : "settings reloaded", fields);
-    }
-
-private:
-    settings_source const source_;
-    settings running_;
-    host& host_;
-    base::logger::shared_level level_;
-    base::logger always_;
-};
+    std::vector<base::log_field> fields;
+    auto const reloaded = listed(changes.reloaded);
+    auto const not_reloaded = listed(changes.not_reloaded);
+    if (!reloaded.empty())
+        fields.emplace_back("reloaded", std::string_view(reloaded));
+    if (!not_reloaded.empty())
+        fields.emplace_back("needs_restart", std::string_view(not_reloaded));
+    log.log_fields(
+        not_reloaded.empty() ? base::log_level::info : base::log_level::warning,
+        reloaded.empty() ? "settings unchanged" : "settings reloaded", fields);
+}
 
 void tell_reload(base::clock const& clock, std::function<void()> const& reload)
 {
@@ -155,21 +146,22 @@ int serve(server const& server, command_line const& with)
     auto const& settings = with.settings;
     if (settings.is_stdio)
         return serve_stdio(server, settings);
+    auto const& core = detail::access::core(server);
     try {
         http::raise_descriptor_limit();
-        base::machine_clock clock;
-        base::system_random random;
         auto const log_lines = base::stderr_output(settings.log_format, settings.log_queue_bytes);
-        auto const level = std::make_shared<std::atomic<base::log_threshold>>(settings.log_level);
-        auto const log = base::line_logger(level, settings.log_format, log_lines);
-        auto const node_log = log.with("node", settings.runtime.node_name);
-        host host(server.core(), settings, clock, random, log, log_lines);
+        host_log const log{
+            [log_lines, format = settings.log_format](log_entry const& entry) {
+                log_lines->write(base::log_line(format, entry.level, entry.message, entry.fields));
+            },
+            [log_lines] { return log_lines->dropped(); }};
+        auto const body = std::make_shared<host_body>(core, settings, with.source.of, log);
+        auto host = detail::access::make<belay::host>(body);
 
-        reloader reloader(with, host, level, node_log);
         // The end of its terminal is a SIGHUP too, and means that whoever started it has gone. Under nohup it is to
         // stay.
         bool const ends_with_terminal = has_terminal() && !is_ignored(SIGHUP);
-        base::io_loop signals_loop(clock);
+        base::io_loop signals_loop(body->clock());
         boost::asio::signal_set signals(signals_loop.context(), SIGTERM, SIGINT, SIGHUP);
         int seen = 0;
         std::function<void(boost::system::error_code const&, int)> const on_signal
@@ -178,24 +170,24 @@ int serve(server const& server, command_line const& with)
                       return;
                   signals.async_wait(on_signal);
                   if (signal == SIGHUP && !(ends_with_terminal && !has_terminal()))
-                      return tell_reload(clock, [&] { reloader.reload(); });
+                      return tell_reload(body->clock(), [&] { reload(with.source, *body); });
                   if (signal == SIGHUP && seen > 0)
                       return;
                   // The second one means: now.
                   if (++seen == 1) {
                       notify_service_manager("STOPPING=1");
-                      host.shut_down();
+                      host.stop();
                   } else {
                       host.stop_now();
                   }
               };
         signals.async_wait(on_signal);
+        host.start();
         std::thread signal_thread([&] { signals_loop.run(); });
 
-        host.start();
         {
             // The way of the log: nobody may be there to read it.
-            auto text = greeting(server, host, settings);
+            auto text = greeting(*core, body->serving(), settings);
             base::log_output out(STDOUT_FILENO, text.size(), [](std::uint64_t) { return std::string(); });
             out.write(std::move(text));
         }
@@ -205,14 +197,15 @@ int serve(server const& server, command_line const& with)
         signal_thread.join();
         if (host.is_held_up()) {
             // Its threads cannot be ended and must not outlive what they use: so all of the process ends here.
-            node_log.warning(
-                "stopped; blocking tools that did not return and are left behind: {}", host.workers().running());
+            body->log().warning(
+                "stopped; blocking tools that did not return and are left behind: {}",
+                body->serving().workers().running());
             log_lines->flush();
             std::_Exit(0);
         }
         return 0;
     } catch (std::exception const& error) {
-        say_error(server.core()->name(), error.what());
+        say_error(core->name(), error.what());
         return 2;
     }
 }

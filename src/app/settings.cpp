@@ -319,10 +319,12 @@ settings_table::settings_table(settings& into, program of)
         "sockets "
         "of a socket unit.");
     b.text("endpoint", "", "PATH", into.endpoint, "Path of the MCP endpoint.");
-    b.count<unsigned>("threads", "", into.threads, 1, 1024, "Event loops.", "one per core");
-    b.time(
-        "loop.stall_warning", "", into.stall_warning,
-        "An event loop that a handler holds up for this long is named in the log.", zero::allowed);
+    if (of != program::guest) {
+        b.count<unsigned>("threads", "", into.threads, 1, 1024, "Event loops.", "one per core");
+        b.time(
+            "loop.stall_warning", "", into.stall_warning,
+            "An event loop that a handler holds up for this long is named in the log.", zero::allowed);
+    }
     b.count<unsigned>(
         "workers.threads", "", into.worker_threads, 1, 1024,
         "Threads for blocking tools; they start with the first call.", "one per core");
@@ -488,9 +490,11 @@ settings_table::settings_table(settings& into, program of)
         "by file descriptors");
 
     b.time("drain", "", into.drain, "After SIGTERM, running calls may finish within this time.", zero::allowed);
-    b.time(
-        "stdio.grace", "", into.stdio_grace,
-        "With --stdio: after the end of the input, running calls may finish within this time.", zero::allowed);
+    bool const has_process = of == program::any || of == program::reference;
+    if (has_process)
+        b.time(
+            "stdio.grace", "", into.stdio_grace,
+            "With --stdio: after the end of the input, running calls may finish within this time.", zero::allowed);
     b.choice<base::log_threshold>(
         "log.level", "", into.log_level,
         {{"debug", base::log_level::debug},
@@ -500,16 +504,18 @@ settings_table::settings_table(settings& into, program of)
          {"off", base::log_threshold::off()}},
         "The least that is logged. Reloaded on SIGHUP.");
     b.reloads();
-    b.choice<base::log_format>(
-        "log.format", "", into.log_format, {{"text", base::log_format::text}, {"json", base::log_format::json}},
-        "Form of the log on standard error.");
+    if (has_process)
+        b.choice<base::log_format>(
+            "log.format", "", into.log_format, {{"text", base::log_format::text}, {"json", base::log_format::json}},
+            "Form of the log on standard error.");
     b.choice<bool>(
         "log.access", "", into.log_access, {{"off", false}, {"on", true}},
         "Whether the log has a line for every finished request. Reloaded on SIGHUP.");
     b.reloads();
-    b.bytes(
-        "log.queue", "", into.log_queue_bytes,
-        "Log lines that wait to be written; those that find no room are dropped and counted.");
+    if (has_process)
+        b.bytes(
+            "log.queue", "", into.log_queue_bytes,
+            "Log lines that wait to be written; those that find no room are dropped and counted.");
     b.text_or_off(
         "admin.listen", "", "ADDRESS", into.admin_listen,
         "Where to list and end sessions: HOST:PORT on loopback, or unix:PATH.");
@@ -543,15 +549,31 @@ settings_table::entry const* settings_table::find(std::string_view key) const no
     return found == entries_.end() ? nullptr : &*found;
 }
 
+std::string settings_table::explain_unknown(std::string_view key) const
+{
+    std::vector<std::string> known;
+    for (auto const& each : entries_)
+        known.push_back(each.key);
+    auto const like = nearest(key, known);
+    return fmt::format("there is no setting {}{}", key, like.empty() ? "" : ", but " + like);
+}
+
+std::expected<void, std::string> settings_table::entry::set_all(std::vector<std::string> const& values) const
+{
+    if (clear)
+        clear();
+    for (auto const& value : values)
+        if (auto const done = set(value); !done)
+            return std::unexpected(fmt::format("{}: {}", value, done.error()));
+    return {};
+}
+
 std::expected<void, std::string> settings_table::load_environment() const
 {
     for (auto const& each : entries_)
-        if (auto const* value = std::getenv(each.environment().c_str())) {
-            if (each.clear)
-                each.clear();
-            if (auto const set = each.set(value); !set)
-                return std::unexpected(fmt::format("{}={}: {}", each.environment(), value, set.error()));
-        }
+        if (auto const* value = std::getenv(each.environment().c_str()))
+            if (auto const set = each.set_all({value}); !set)
+                return std::unexpected(fmt::format("{}={}", each.environment(), set.error()));
     return {};
 }
 
@@ -587,13 +609,8 @@ outcome load_table(settings_table const& table, toml::table const& from, std::st
             if (auto const loaded = load_table(table, *nested, key + '.'); !loaded)
                 return loaded;
         } else {
-            std::vector<std::string> known;
-            for (auto const& each : table.entries())
-                known.push_back(each.key);
-            auto const like = nearest(key, known);
             return std::unexpected(fmt::format(
-                "line {}: there is no setting {}{}; --settings lists them", node.source().begin.line, key,
-                like.empty() ? "" : ", but " + like));
+                "line {}: {}; --settings lists them", node.source().begin.line, table.explain_unknown(key)));
         }
     }
     return {};

@@ -50,8 +50,9 @@ struct settings {
     }
 };
 
-/// Whose settings: those of any server, or also those of the reference server.
-enum class program { any, reference };
+/// Whose settings: those of any program that is a server, also those of the reference server, those of a host in
+/// another program, or those of a host on somebody else's loop.
+enum class program { any, reference, embedded, guest };
 
 class settings_table {
 public:
@@ -73,10 +74,14 @@ public:
         std::function<std::string()> show;
 
         [[nodiscard]] std::string environment() const;
+        /// In the place of what a list has. The error begins with the value.
+        [[nodiscard]] std::expected<void, std::string> set_all(std::vector<std::string> const& values) const;
     };
 
     [[nodiscard]] std::vector<entry> const& entries() const noexcept { return entries_; }
     [[nodiscard]] entry const* find(std::string_view key) const noexcept;
+    /// What is said of a key that find() does not know.
+    [[nodiscard]] std::string explain_unknown(std::string_view key) const;
 
     /// The errors name the place and say what would be right.
     [[nodiscard]] std::expected<void, std::string> load_file(std::string const& path) const;

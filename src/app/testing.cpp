@@ -1,9 +1,7 @@
 // The test kit: a message pipe in memory, on a loop that runs only when it is asked to.
+#include "app/assembly.hpp"
 #include "base/io_loop.hpp"
-#include "base/worker_pool.hpp"
-#include "runtime/node.hpp"
-#include "server/core.hpp"
-#include "store/memory_store.hpp"
+#include "server/access.hpp"
 #include "transport/message_pipe.hpp"
 #include "json/parse.hpp"
 #include "json/serialize.hpp"
@@ -19,20 +17,27 @@ namespace {
 /// How long a test waits for a blocking tool that does not return.
 constexpr auto longest_wait = std::chrono::seconds(10);
 
+app::settings settings_for_tests()
+{
+    app::settings settings;
+    settings.runtime = {}; // what needs no completing
+    settings.worker_threads = 1;
+    settings.worker_queue = 16;
+    return settings;
+}
+
 }
 
 class client::impl final : public transport::line_output {
 public:
     impl(std::shared_ptr<belay::detail::server_core> core, client_options options)
-        : core_(std::move(core)), loop_(clock_), store_(settings_.limits, clock_, 1),
-          node_(settings_, store_, random_, metrics_, base::logger()),
+        : loop_(clock_),
+          whole_(
+              std::move(core), settings_for_tests(), app::assembly::mounts::left_out, clock_, random_, base::logger()),
           pipe_(std::make_shared<transport::message_pipe>(
-              node_, *core_, loop_, *this, transport::message_pipe_settings{}))
+              whole_.node(), whole_.core(), loop_, *this, transport::message_pipe_settings{}))
     {
-        core_->work_on(&workers_);
-        core_->get_ready({});
-        node_.start(loop_);
-        core_->start(node_, loop_);
+        whole_.start(loop_);
         json::object params{
             {"protocolVersion", options.version},
             {"capabilities", std::move(options.capabilities)},
@@ -43,14 +48,12 @@ public:
     }
     ~impl() override
     {
-        node_.calls().interrupt_all();
+        whole_.node().calls().interrupt_all();
         pipe_->close([] {});
         settle();
         advance(std::chrono::seconds(2)); // what does not leave is cut off
-        core_->stop();
-        node_.stop();
-        workers_.stop();
-        core_->work_on(nullptr);
+        whole_.stop();
+        whole_.workers().stop();
     }
 
     bool write(std::string_view message) override
@@ -95,7 +98,7 @@ public:
     {
         auto const limit = std::chrono::steady_clock::now() + longest_wait;
         while (!answer_of(id) && std::chrono::steady_clock::now() < limit) {
-            bool const is_idle = workers_.running() + workers_.queued() == 0;
+            bool const is_idle = whole_.workers().running() + whole_.workers().queued() == 0;
             settle(); // after the look: what has ended before it has left its answer
             if (is_idle)
                 return;
@@ -165,15 +168,10 @@ private:
         return false;
     }
 
-    std::shared_ptr<belay::detail::server_core> core_;
     base::manual_clock clock_;
     base::io_loop loop_;
-    runtime::settings settings_;
     base::seeded_random random_{1};
-    observe::metrics metrics_;
-    store::memory_store store_;
-    runtime::node node_;
-    base::worker_pool workers_{1, 16};
+    app::assembly whole_;
     std::int64_t last_id_ = 0;
     std::map<std::int64_t, json::object> answers_;
     std::vector<std::pair<json::value, json::object>> asked_;
@@ -195,7 +193,7 @@ void pending::cancel()
 }
 
 client::client(server const& server, client_options options)
-    : impl_(std::make_unique<impl>(server.core(), std::move(options)))
+    : impl_(std::make_unique<impl>(belay::detail::access::core(server), std::move(options)))
 {
 }
 client::~client() = default;

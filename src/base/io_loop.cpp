@@ -3,7 +3,12 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 
+#include <atomic>
+#include <deque>
+#include <mutex>
 #include <stdexcept>
+#include <thread>
+#include <utility>
 
 namespace belay::base {
 
@@ -14,7 +19,84 @@ constexpr std::size_t timers_per_turn = 256;
 
 }
 
-io_loop::io_loop(clock const& clock) : loop(clock), wake_(context_)
+/// What of a context is this loop's: the work that was posted to it, which can be run or dropped apart from the rest.
+class io_loop::guest {
+public:
+    using work = std::move_only_function<void()>;
+
+    void push(work fresh)
+    {
+        std::lock_guard const lock(mutex_);
+        if (is_open_)
+            posted_.push_back(std::move(fresh));
+        // else: dropped after the lock is given back, with the parameter
+    }
+    /// False if there was none.
+    bool run_one()
+    {
+        std::lock_guard const running(running_);
+        runner_ = std::this_thread::get_id();
+        work next;
+        {
+            std::lock_guard const lock(mutex_);
+            if (posted_.empty())
+                return false;
+            next = std::move(posted_.front());
+            posted_.pop_front();
+        }
+        next();
+        return true;
+    }
+    /// Runs this instead, unless it is over.
+    void run(auto const& now)
+    {
+        std::lock_guard const running(running_);
+        runner_ = std::this_thread::get_id();
+        if (is_open())
+            now();
+    }
+    void close()
+    {
+        std::deque<work> dropped;
+        std::lock_guard const lock(mutex_);
+        is_open_ = false;
+        dropped.swap(posted_);
+    }
+    [[nodiscard]] bool is_on_this_thread() const noexcept
+    {
+        auto const last = runner_.load();
+        return last == std::this_thread::get_id() || last == std::thread::id();
+    }
+
+private:
+    [[nodiscard]] bool is_open()
+    {
+        std::lock_guard const lock(mutex_);
+        return is_open_;
+    }
+
+    // Held while work runs. It may run more: whoever destroys a host inside a function on the loop does.
+    std::recursive_mutex running_;
+    std::atomic<std::thread::id> runner_{};
+    std::mutex mutex_;
+    // Under the mutex:
+    std::deque<work> posted_;
+    bool is_open_ = true;
+};
+
+io_loop::io_loop(clock const& clock)
+    : loop(clock), own_(std::make_unique<boost::asio::io_context>(1)), context_(*own_), wake_(context_)
+{
+    listen_to_timers();
+}
+
+io_loop::io_loop(clock const& clock, boost::asio::io_context& given)
+    : loop(clock), context_(given), guest_(std::make_shared<guest>()), wake_(context_)
+{
+    listen_to_timers();
+}
+
+void io_loop::listen_to_timers()
 {
     timers().on_armed([this](time_point when) {
         if (when < armed_)
@@ -25,11 +107,16 @@ io_loop::io_loop(clock const& clock) : loop(clock), wake_(context_)
 io_loop::~io_loop()
 {
     timers().on_armed(nullptr);
+    if (guest_)
+        guest_->close();
 }
 
 void io_loop::post(std::move_only_function<void()> work)
 {
-    boost::asio::post(context_, std::move(work));
+    if (!guest_)
+        return boost::asio::post(context_, std::move(work));
+    guest_->push(std::move(work));
+    boost::asio::post(context_, [guest = guest_] { guest->run_one(); });
 }
 
 void io_loop::arm(time_point when)
@@ -38,10 +125,13 @@ void io_loop::arm(time_point when)
     // The wheel's clock may be a manual one, so the delay is computed on it, not on the machine's.
     auto const delay = when - now();
     wake_.expires_after(std::max(delay, duration::zero()));
-    wake_.async_wait([this](boost::system::error_code const& error) {
+    wake_.async_wait([this, guest = guest_](boost::system::error_code const& error) {
         if (error) // re-armed for an earlier time, or stopping
             return;
-        turn();
+        if (guest)
+            guest->run([this] { turn(); });
+        else
+            turn();
     });
 }
 
@@ -55,7 +145,7 @@ void io_loop::turn()
 
 void io_loop::poke()
 {
-    boost::asio::post(context_, [this] {
+    post([this] {
         wake_.cancel();
         turn();
     });
@@ -71,7 +161,21 @@ void io_loop::run()
 
 void io_loop::stop()
 {
-    context_.stop();
+    if (!guest_)
+        return context_.stop();
+    wake_.cancel();
+    guest_->close();
+}
+
+void io_loop::run_posted()
+{
+    while (guest_->run_one())
+        ;
+}
+
+bool io_loop::is_on_this_thread() const noexcept
+{
+    return guest_->is_on_this_thread();
 }
 
 io_loop& io_loop_of(loop& loop)

@@ -1,6 +1,7 @@
 // Logging as a value: a level and a function. Rooms are given a logger; there is no global one.
 #pragma once
 
+#include <belay/log_field.hpp>
 #include <belay/log_level.hpp>
 
 #include <fmt/format.h>
@@ -21,6 +22,7 @@
 
 namespace belay::base {
 
+using belay::log_field;
 using belay::log_level;
 
 /// The least level that a log takes, or that it takes none.
@@ -38,18 +40,6 @@ public:
 
 private:
     int least_;
-};
-
-/// A name and a value beside a message, kept apart from it so that machines can read them. The texts need to
-/// live only during the call.
-struct log_field {
-    std::string_view name;
-    std::variant<std::string_view, std::int64_t> value;
-
-    log_field(std::string_view name, std::string_view text) : name(name), value(text) {}
-    log_field(std::string_view name, std::integral auto number) : name(name), value(static_cast<std::int64_t>(number))
-    {
-    }
 };
 
 class log_output;

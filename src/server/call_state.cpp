@@ -312,7 +312,9 @@ void start_life(std::shared_ptr<call_state> const& state, task<void> life)
             self->interrupt();
     });
     base::handler_scope const running(state->handler());
-    asio::any_io_executor executor = base::io_loop_of(on->loop()).executor();
+    auto& loop = base::io_loop_of(on->loop());
+    state->hold(loop.keeper());
+    asio::any_io_executor executor = loop.executor();
     asio::co_spawn(
         executor, std::move(life),
         asio::bind_cancellation_slot(state->signal().slot(), [state, on](std::exception_ptr failure) {

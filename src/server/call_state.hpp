@@ -138,12 +138,15 @@ public:
     [[nodiscard]] runtime::call& on() const noexcept { return *on_; }
     [[nodiscard]] runtime::node& node() const noexcept { return node_; }
     [[nodiscard]] boost::asio::cancellation_signal& signal() noexcept { return signal_; }
+    /// Holds what the handler's frame uses for as long as there is one; see io_loop::keeper().
+    void hold(std::shared_ptr<void> used) { held_ = std::move(used); }
 
 private:
     friend class call_wait;
 
     void wake_all();
 
+    std::shared_ptr<void> held_; // the first member, so that it goes last
     runtime::node& node_;
     std::shared_ptr<runtime::call> on_;
     call_context context_;

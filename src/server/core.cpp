@@ -292,6 +292,13 @@ void server_core::get_ready(schema_limits const& limits)
 
 // --- life
 
+void server_core::work_on(base::worker_pool& workers)
+{
+    base::worker_pool* nobody = nullptr;
+    if (!workers_.compare_exchange_strong(nobody, &workers))
+        throw std::logic_error("the server " + name_ + " is served already; it can be served by one at a time");
+}
+
 void server_core::start(runtime::node& node, base::loop& loop, runtime::session_mode mode)
 {
     if (mode != runtime::session_mode::none) {
@@ -321,6 +328,7 @@ void server_core::stop()
     timers_.clear();
     base::lock const lock(node_mutex_);
     node_ = nullptr;
+    is_change_pending_ = {}; // what was to be told went with the node
 }
 
 void server_core::resource_updated(std::string const& uri)

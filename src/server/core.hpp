@@ -14,6 +14,7 @@
 #include <belay/server.hpp>
 
 #include <array>
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <set>
@@ -78,8 +79,10 @@ public:
     void get_ready(schema_limits const& limits);
     [[nodiscard]] std::shared_ptr<schema_limits const> schema_bounds() const { return schema_limits_; }
 
-    /// Where blocking tools run; set before the first request, and kept for as long as there are calls.
-    void work_on(base::worker_pool* workers) { workers_ = workers; }
+    /// Where blocking tools run: before the first request, and until there are no calls any more. Whoever says this
+    /// serves it: throws std::logic_error if somebody does.
+    void work_on(base::worker_pool& workers);
+    void stop_working() noexcept { workers_ = nullptr; }
     /// Begins the periodic functions, and if there are sessions to tell them of changes. On the loop; stop() too.
     void start(runtime::node& node, base::loop& loop, runtime::session_mode mode = runtime::session_mode::kept);
     void stop();
@@ -115,7 +118,7 @@ private:
     std::string name_;
     std::string version_;
     self about_;
-    base::worker_pool* workers_ = nullptr;
+    std::atomic<base::worker_pool*> workers_ = nullptr;
     registry<tool_definition> tools_;
     resource_catalogue resources_;
     prompt_catalogue prompts_;

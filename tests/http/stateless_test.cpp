@@ -1,6 +1,8 @@
 // A server that is mounted without sessions: every POST stands alone, and nothing is left of it.
 #include "support/server_fixture.hpp"
 
+#include "server/access.hpp"
+
 #include <boost/json/serialize.hpp>
 #include <fmt/format.h>
 
@@ -405,7 +407,7 @@ TEST_F(Stateless, BadMountsAreRefused)
     server_.mount_stateless("/mcp", plain_); // the endpoint's own path is a setting
     EXPECT_TRUE(app::complete(settings_));
     base::system_random random;
-    EXPECT_ANY_THROW(app::host(server_.core(), settings_, clock_, random, log_));
+    EXPECT_ANY_THROW(app::http_host(detail::access::core(server_), settings_, clock_, random, log_));
 }
 
 }

@@ -24,7 +24,7 @@ CASES = [
     ("the ports", "src/runtime/node.cpp", '#include "store/ports.hpp"', None),
     ("a backend", "src/runtime/node.cpp", '#include "store/memory_store.hpp"', "runtime must not use store"),
     ("no door", "src/http/server.cpp", '#include "runtime/node.hpp"', "http must not use runtime"),
-    ("app", "src/runtime/node.cpp", '#include "app/host.hpp"', "runtime must not use app"),
+    ("app", "src/runtime/node.cpp", '#include "app/http_host.hpp"', "runtime must not use app"),
     ("a door that is not linked", "src/runtime/node.cpp", '#include "protocol/message.hpp"', "does not say protocol"),
     ("Asio behind a wall", "src/engine/follower.cpp", "#include <boost/asio/post.hpp>", "must not know boost/asio"),
     ("Asio", "src/http/server.cpp", "#include <boost/asio/post.hpp>", None),

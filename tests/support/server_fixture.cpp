@@ -1,5 +1,7 @@
 #include "support/server_fixture.hpp"
 
+#include "server/access.hpp"
+
 #include "app/reference/reference.hpp"
 
 #include <boost/json/parse.hpp>
@@ -198,7 +200,7 @@ void Server::start()
 {
     auto const completed = app::complete(settings_);
     ASSERT_TRUE(completed) << completed.error();
-    host_ = std::make_unique<app::host>(server_.core(), settings_, clock_, random_, log_);
+    host_ = std::make_unique<app::http_host>(detail::access::core(server_), settings_, clock_, random_, log_);
     host_->start();
     port_ = host_->port();
 }

@@ -3,7 +3,7 @@
 // server is awaited by asking it again.
 #pragma once
 
-#include "app/host.hpp"
+#include "app/http_host.hpp"
 #include "support/http_client.hpp"
 
 #include <belay/server.hpp>
@@ -86,7 +86,7 @@ protected:
         probe_.reset();
         host_.reset();
     }
-    [[nodiscard]] app::host& host() { return *host_; }
+    [[nodiscard]] app::http_host& host() { return *host_; }
     [[nodiscard]] std::uint16_t port() { return port_; }
     [[nodiscard]] http_client connect() { return http_client(port()); }
 
@@ -161,7 +161,7 @@ private:
     /// One round trip through the loop.
     void probe();
 
-    std::unique_ptr<app::host> host_;
+    std::unique_ptr<app::http_host> host_;
     base::system_random random_;
     std::optional<http_client> probe_;
     std::uint16_t port_ = 0;

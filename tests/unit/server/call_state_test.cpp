@@ -3,6 +3,7 @@
 #include "base/io_loop.hpp"
 #include "base/worker_pool.hpp"
 #include "runtime/node.hpp"
+#include "server/access.hpp"
 #include "server/core.hpp"
 #include "unit/server/late_store.hpp"
 
@@ -151,8 +152,8 @@ protected:
         auto const request = json::parse(
             R"({"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"tool","_meta":{"progressToken":1}}})");
         auto const message = protocol::read_message(request);
-        auto outcome
-            = server_.core()->find(*message).run({node_, use_->session(), protocol::newest_revision, *message});
+        auto outcome = detail::access::core(server_)->find(*message).run(
+            {node_, use_->session(), protocol::newest_revision, *message});
         auto& start = std::get<runtime::start_call>(outcome);
         std::shared_ptr<runtime::call> made;
         node_.calls().begin(
@@ -552,7 +553,7 @@ TEST_F(CallWaits, OthersRunAfterAFewLargeMessages)
 TEST_F(CallWaits, WhatABlockingToolSaysIsBoundedWhileTheStoreIsSlow)
 {
     base::worker_pool workers(1, 1);
-    server_.core()->work_on(&workers);
+    detail::access::core(server_)->work_on(workers);
     constexpr int rounds = 5;
     constexpr int each_round = 1000;
     std::binary_semaphore has_spoken(0);
@@ -586,7 +587,7 @@ TEST_F(CallWaits, WhatABlockingToolSaysIsBoundedWhileTheStoreIsSlow)
             told += data.is_object() ? data.at("dropped").to_number<std::size_t>() : 1;
         }
     EXPECT_EQ(told, std::size_t(rounds * each_round)); // said, or counted as dropped
-    server_.core()->work_on(nullptr);
+    detail::access::core(server_)->stop_working();
 }
 
 }

@@ -1,6 +1,7 @@
 #include "server/core.hpp"
 
 #include "protocol/names.hpp"
+#include "server/access.hpp"
 #include "unit/server/node_fixture.hpp"
 
 #include <boost/json/serialize.hpp>
@@ -89,8 +90,8 @@ TEST(Server, IntroducesItself)
     server server("my \"server\"", "1.2");
     server.instructions("be kind");
     EXPECT_EQ(
-        json::parse(server.core()->initialize_result(
-            revision::r2025_06_18, runtime::session_mode::kept, server.core()->offers())),
+        json::parse(detail::access::core(server)->initialize_result(
+            revision::r2025_06_18, runtime::session_mode::kept, detail::access::core(server)->offers())),
         (json::value{
             {"protocolVersion", "2025-06-18"},
             {"capabilities", {{"logging", json::object()}, {"tools", {{"listChanged", true}}}}},
@@ -100,10 +101,10 @@ TEST(Server, IntroducesItself)
 
 TEST(Server, HasNoInstructionsUnlessGiven)
 {
-    EXPECT_FALSE(
-        json::parse(server("s", "1").core()->initialize_result(revision::r2025_11_25, runtime::session_mode::kept, 0))
-            .as_object()
-            .contains("instructions"));
+    EXPECT_FALSE(json::parse(detail::access::core(server("s", "1"))
+                                 ->initialize_result(revision::r2025_11_25, runtime::session_mode::kept, 0))
+                     .as_object()
+                     .contains("instructions"));
 }
 
 // --- dispatch, on a node with a memory store
@@ -248,7 +249,7 @@ TEST_F(Dispatch, KnowsARouteThatIsInstantBeforeItRuns)
         auto const request
             = json::parse(R"({"jsonrpc":"2.0","id":1,"method":")" + method + R"(","params":)" + params + "}");
         auto const message = protocol::read_message(request);
-        auto route = server_.core()->find(*message);
+        auto route = detail::access::core(server_)->find(*message);
         auto const outcome = route.run({node_, use_->session(), protocol::newest_revision, *message});
         // What it says of itself is what it does.
         bool const is_call = std::holds_alternative<runtime::start_call>(outcome);
@@ -281,7 +282,7 @@ TEST_F(Dispatch, RunsWhatWasFoundThoughItIsGone)
     server_.tool("first", [] { return std::string("the first"); });
     request_ = json::parse(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"first"}})");
     auto const message = protocol::read_message(request_);
-    auto route = server_.core()->find(*message);
+    auto route = detail::access::core(server_)->find(*message);
     EXPECT_TRUE(server_.remove_tool("first"));
     server_.tool("first", [](belay::call&) -> task<std::string> { co_return "the second"; });
     EXPECT_TRUE(route.is_instant);
@@ -294,7 +295,7 @@ TEST_F(Dispatch, RunsNothingWhileItLooks)
     server_.tool("counted", [&runs] { return std::to_string(++runs); });
     request_ = json::parse(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"counted"}})");
     auto const message = protocol::read_message(request_);
-    (void)server_.core()->find(*message);
+    (void)detail::access::core(server_)->find(*message);
     EXPECT_EQ(runs, 0);
 }
 
@@ -806,12 +807,12 @@ TEST_F(Dispatch, HoldsSchemasToTheOperatorsLimits)
     EXPECT_EQ(text_of(answer(call("raw", arguments))), "taken");
     detail::schema_limits limits;
     limits.max_steps = 5;
-    server_.core()->get_ready(limits);
+    detail::access::core(server_)->get_ready(limits);
     EXPECT_EQ(text_of(answer(call("raw", arguments))), "Invalid arguments for tool raw: too much to be checked");
     limits = {};
     limits.max_schemas = 2;
     try {
-        server_.core()->get_ready(limits);
+        detail::access::core(server_)->get_ready(limits);
         FAIL() << "was taken";
     } catch (std::invalid_argument const& error) {
         EXPECT_TRUE(std::string(error.what()).starts_with("tool raw, input schema: ")) << error.what();
@@ -877,7 +878,7 @@ TEST_F(Dispatch, ChecksStructuredContentBeforeItIsSent)
 TEST_F(Dispatch, ChecksStructuredContentOfAWorkersFunction)
 {
     base::worker_pool workers(1, 8);
-    server_.core()->work_on(&workers);
+    detail::access::core(server_)->work_on(workers);
     server_
         .tool(
             "works",

@@ -3,6 +3,7 @@
 
 #include "base/io_loop.hpp"
 #include "runtime/node.hpp"
+#include "server/access.hpp"
 #include "server/core.hpp"
 #include "store/memory_store.hpp"
 
@@ -46,7 +47,7 @@ protected:
         request_ = json::parse(text);
         auto const message = protocol::read_message(request_);
         EXPECT_TRUE(message);
-        return server_.core()->find(*message).run({node_, use_->session(), revision, *message});
+        return detail::access::core(server_)->find(*message).run({node_, use_->session(), revision, *message});
     }
 };
 

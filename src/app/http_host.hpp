@@ -1,21 +1,19 @@
-// The whole program as an object: loops and their threads, store, node, service, endpoints, HTTP server. The
-// only place that builds them together. Tests build one too, with a clock of their own.
+// A server over HTTP as an object with a life: loops and their threads, endpoints and listeners around the assembly.
+// Tests build one too, with a clock of their own.
 #pragma once
 
 #include "app/admin.hpp"
+#include "app/assembly.hpp"
 #include "app/settings.hpp"
 #include "base/io_loop.hpp"
-#include "base/log_output.hpp"
 #include "base/stall_watch.hpp"
-#include "base/worker_pool.hpp"
 #include "http/router.hpp"
 #include "observe/access_log.hpp"
-#include "server/core.hpp"
-#include "store/memory_store.hpp"
 #include "transport/stateless_http.hpp"
 #include "transport/streamable_http.hpp"
 
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -25,19 +23,31 @@
 
 namespace belay::app {
 
-class host {
+/// What of its surroundings it is given.
+struct http_surroundings {
+    std::function<std::uint64_t()> dropped_log_lines{}; ///< null: nobody counts
+    /// The context to serve on instead of threads of its own; then it is abandoned before it is destroyed.
+    boost::asio::io_context* given = nullptr;
+    /// What owns all that frames on the given context use.
+    std::weak_ptr<void> keeper{};
+};
+
+class http_host {
 public:
     /// Listens at once; serves from start() on. Throws std::runtime_error with a sentence for the operator.
-    /// `log_lines`, where given, is asked how many lines it has dropped.
-    host(
+    http_host(
         std::shared_ptr<detail::server_core> core, settings settings, base::clock const& clock,
-        base::random_source& random, base::logger log, std::shared_ptr<base::log_output const> log_lines = {});
-    ~host();
+        base::random_source& random, base::logger log, http_surroundings around = {});
+    /// Stops without waiting for calls.
+    ~http_host();
 
-    /// Runs the loops on threads of their own.
+    /// Runs the loops on threads of their own, or on the context that it was given.
     void start();
-    /// Waits until the program has stopped.
+    /// Waits until it has stopped. Throws std::logic_error on a thread that would wait for itself.
     void wait();
+    /// On a given context: stops without waiting for calls, now if nobody else runs the context, and otherwise as soon
+    /// as it is run. Waits for that.
+    void abandon();
     /// Stops as on SIGTERM: calls may finish within the drain time, the rest is interrupted. From any thread.
     void shut_down();
     /// Stops without waiting for calls. From any thread.
@@ -45,7 +55,7 @@ public:
     /// Turns the access log on or off. From any thread.
     void log_access(bool is_on) noexcept { logs_access_.store(is_on, std::memory_order_relaxed); }
     /// Whether a blocking tool is still running, after wait(). Destroying the host waits for it.
-    [[nodiscard]] bool is_held_up() const { return workers_->running() > 0; }
+    [[nodiscard]] bool is_held_up() const { return whole_->workers().running() > 0; }
 
     /// `http://127.0.0.1:3000`; `http://localhost` if it listens on unix sockets only.
     [[nodiscard]] std::string url() const;
@@ -54,21 +64,17 @@ public:
     /// The address of the operators' endpoint; empty without one.
     [[nodiscard]] std::string admin_address() const;
     [[nodiscard]] std::uint16_t port() const;
-    [[nodiscard]] runtime::node& node() noexcept { return *node_; }
-    [[nodiscard]] store::memory_store& store() noexcept { return *store_; }
-    [[nodiscard]] observe::metrics& metrics() noexcept { return *metrics_; }
-    [[nodiscard]] base::worker_pool& workers() noexcept { return *workers_; }
+    [[nodiscard]] runtime::node& node() noexcept { return whole_->node(); }
+    [[nodiscard]] store::memory_store& store() noexcept { return whole_->store(); }
+    [[nodiscard]] observe::metrics& metrics() noexcept { return whole_->metrics(); }
+    [[nodiscard]] base::worker_pool& workers() noexcept { return whole_->workers(); }
     [[nodiscard]] http::server_statistics http_statistics() const { return http_->statistics(); }
     /// For the owner of a manual clock, after advancing it.
     void poke();
 
 private:
-    class event_counts;
-
     void add_mounts();
     void add_routes();
-    /// The servers that are mounted, each once, without the main one.
-    [[nodiscard]] std::vector<std::shared_ptr<detail::server_core>> mounted_cores() const;
     void open_admin();
     [[nodiscard]] std::string metrics_text();
     void watch_loops();
@@ -78,30 +84,33 @@ private:
     void close_connections();
     void stop_serving();
     void stop_loops();
+    void join_threads();
+    [[nodiscard]] bool is_on_own_thread() const;
 
     settings settings_;
     base::clock const& clock_;
     base::logger log_;
-    std::shared_ptr<detail::server_core> core_;
     std::vector<std::unique_ptr<base::io_loop>> loops_;
-    std::unique_ptr<observe::metrics> metrics_;
-    std::unique_ptr<event_counts> event_counts_;
-    std::unique_ptr<store::memory_store> store_;
-    std::unique_ptr<runtime::node> node_;
-    std::unique_ptr<base::worker_pool> workers_; // after the loops and the node, which its threads use
+    std::unique_ptr<assembly> whole_; // after the loops, which it uses
     std::unique_ptr<transport::streamable_http> endpoint_;
     std::vector<std::unique_ptr<transport::stateless_http>> mounts_;
     http::router router_;
-    std::shared_ptr<base::log_output const> log_lines_;
+    http_surroundings around_;
     observe::access_log access_log_;
     std::atomic<bool> logs_access_;
     std::unique_ptr<http::server> http_;
     std::unique_ptr<admin> admin_;
     std::unique_ptr<http::server> admin_http_; // null: off
+    std::mutex threads_mutex_; // of whoever joins them
     std::vector<std::thread> threads_;
+    std::vector<std::thread::id> thread_ids_; // from the start on
     std::jthread watch_; // of the loops
 
     std::mutex metrics_mutex_; // of metrics_text(): counters that others keep are copied by one at a time
+
+    std::mutex stopped_mutex_;
+    std::condition_variable stopped_;
+    bool has_stopped_ = false; // under the mutex
 
     // On the first loop.
     enum class phase { serving, draining, closing, stopped } phase_ = phase::serving;

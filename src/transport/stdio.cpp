@@ -1,0 +1,244 @@
+#include "transport/stdio.hpp"
+
+#include <cerrno>
+#include <condition_variable>
+#include <mutex>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+
+namespace belay::transport {
+
+namespace {
+
+// Beyond this much unwritten output, calls wait for the reader, and no further line is read.
+constexpr std::size_t write_ahead = 256 * 1024;
+// Lines that are read and not yet looked at.
+constexpr std::size_t read_ahead = 64;
+
+}
+
+/// Holds the reading back while there is enough to do, so that a client that sends and does not read costs a bounded
+/// amount of memory.
+class stdio::throttle {
+public:
+    /// Waits for room for one more line. False: it is over.
+    [[nodiscard]] bool enter()
+    {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return is_over_ || (lines_ < read_ahead && !is_full_); });
+        ++lines_;
+        return !is_over_;
+    }
+    void leave()
+    {
+        change([&] { --lines_; });
+    }
+    /// Whether there is too much output.
+    void set_full(bool is_full)
+    {
+        change([&] { is_full_ = is_full; });
+    }
+    void end()
+    {
+        change([&] { is_over_ = true; });
+    }
+
+private:
+    template<class F>
+    void change(F const& how)
+    {
+        {
+            std::lock_guard const lock(mutex_);
+            how();
+        }
+        changed_.notify_all();
+    }
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::size_t lines_ = 0;
+    bool is_full_ = false;
+    bool is_over_ = false;
+};
+
+class stdio::line_reader {
+public:
+    using line_function = std::function<void(std::string line, bool is_too_long)>;
+    line_reader(
+        int descriptor, throttle& throttle, std::size_t limit, line_function on_line, std::function<void()> on_end)
+        : descriptor_(descriptor), throttle_(throttle), limit_(limit), on_line_(std::move(on_line)),
+          on_end_(std::move(on_end)), stop_(eventfd(0, EFD_CLOEXEC)), thread_([this] { run(); })
+    {
+    }
+    ~line_reader()
+    {
+        throttle_.end();
+        std::uint64_t const one = 1;
+        (void)!::write(stop_, &one, sizeof one);
+        thread_.join();
+        ::close(stop_);
+    }
+
+private:
+    void run()
+    {
+        std::string line;
+        bool is_too_long = false;
+        char buffer[64 * 1024];
+        for (;;) {
+            pollfd waits[] = {{descriptor_, POLLIN, 0}, {stop_, POLLIN, 0}};
+            if (::poll(waits, 2, -1) < 0 && errno != EINTR)
+                break;
+            if (waits[1].revents)
+                return;
+            if (!waits[0].revents)
+                continue;
+            auto const got = ::read(descriptor_, buffer, sizeof buffer);
+            if (got < 0 && (errno == EINTR || errno == EAGAIN))
+                continue;
+            if (got <= 0)
+                break;
+            for (std::string_view rest(buffer, static_cast<std::size_t>(got)); !rest.empty();) {
+                auto const end = rest.find('\n');
+                auto const piece = rest.substr(0, end);
+                if (line.size() + piece.size() > limit_)
+                    is_too_long = true;
+                if (is_too_long)
+                    line.clear();
+                else
+                    line += piece;
+                if (end == std::string_view::npos)
+                    break;
+                if (!throttle_.enter())
+                    return;
+                on_line_(std::exchange(line, {}), std::exchange(is_too_long, false));
+                rest.remove_prefix(end + 1);
+            }
+        }
+        if (!line.empty() && throttle_.enter())
+            on_line_(std::move(line), false);
+        on_end_();
+    }
+
+    int descriptor_;
+    throttle& throttle_;
+    std::size_t limit_;
+    line_function on_line_;
+    std::function<void()> on_end_;
+    int stop_;
+    std::thread thread_;
+};
+
+/// Blocking writes on a thread, so that a client that does not read holds up nobody but its own calls.
+class stdio::line_writer final : public line_output {
+public:
+    line_writer(int descriptor, throttle& throttle, std::function<void()> on_drained, std::function<void()> on_broken)
+        : descriptor_(descriptor), throttle_(throttle), on_drained_(std::move(on_drained)),
+          on_broken_(std::move(on_broken)), thread_([this] { run(); })
+    {
+    }
+    ~line_writer() override
+    {
+        {
+            std::lock_guard const lock(mutex_);
+            is_ending_ = true;
+        }
+        wake_.notify_one();
+        thread_.join(); // writes what there is
+    }
+
+    bool write(std::string_view message) override
+    {
+        bool has_room = true;
+        {
+            std::lock_guard const lock(mutex_);
+            next_ += message;
+            next_ += '\n';
+            has_room = next_.size() <= write_ahead;
+            is_waited_for_ = is_waited_for_ || !has_room;
+            throttle_.set_full(!has_room);
+        }
+        wake_.notify_one();
+        return has_room;
+    }
+
+private:
+    void run()
+    {
+        for (;;) {
+            std::string bytes;
+            bool tells = false;
+            {
+                std::unique_lock lock(mutex_);
+                wake_.wait(lock, [&] { return !next_.empty() || is_ending_; });
+                if (next_.empty())
+                    return;
+                bytes.swap(next_);
+                tells = std::exchange(is_waited_for_, false);
+                throttle_.set_full(false);
+            }
+            for (std::string_view rest = bytes; !rest.empty() && !is_broken_;) {
+                auto const put = ::write(descriptor_, rest.data(), rest.size());
+                if (put > 0) {
+                    rest.remove_prefix(static_cast<std::size_t>(put));
+                } else if (errno != EINTR) {
+                    is_broken_ = true; // nobody reads any more
+                    on_broken_();
+                }
+            }
+            if (tells)
+                on_drained_();
+        }
+    }
+
+    int descriptor_;
+    throttle& throttle_;
+    std::function<void()> on_drained_;
+    std::function<void()> on_broken_;
+    std::mutex mutex_;
+    std::condition_variable wake_;
+    std::string next_;
+    bool is_waited_for_ = false;
+    bool is_ending_ = false;
+    bool is_broken_ = false; // the thread's own
+    std::thread thread_;
+};
+
+stdio::stdio(
+    runtime::node& node, runtime::service& service, base::loop& loop, int input, int output, stdio_settings settings,
+    ends ends)
+    : loop_(loop), input_(input), line_bytes_(settings.line_bytes), ends_(std::move(ends)),
+      pace_(std::make_unique<throttle>()), writer_(std::make_unique<line_writer>(
+                                               output, *pace_, [this] { loop_.post([this] { pipe_->drained(); }); },
+                                               [this] { loop_.post([this] { ends_.output_broken(); }); })),
+      pipe_(std::make_shared<message_pipe>(node, service, loop, *writer_, std::move(settings.pipe)))
+{
+}
+
+stdio::~stdio() = default;
+
+void stdio::start()
+{
+    reader_ = std::make_unique<line_reader>(
+        input_, *pace_, line_bytes_,
+        [this](std::string line, bool is_too_long) {
+            loop_.post([this, line = std::move(line), is_too_long] {
+                if (is_too_long)
+                    pipe_->refuse_line(line_bytes_);
+                else
+                    pipe_->receive(line);
+                pace_->leave();
+            });
+        },
+        [this] { loop_.post([this] { ends_.input_ended(); }); });
+}
+
+void stdio::close(std::move_only_function<void()> done)
+{
+    pipe_->close(std::move(done));
+}
+
+}
