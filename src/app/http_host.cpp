@@ -241,9 +241,9 @@ void http_host::shut_down()
             return;
         phase_ = phase::draining;
         node().departures().drain();
-        log_.info("stopping; running calls: {}", node().departures().calls());
+        log_.info("stopping; running calls: {}", node().departures().running_calls());
         limit_ = std::make_unique<base::timer>(loops_.front()->timers(), [this] {
-            log_.warning("stopping; interrupted calls: {}", node().departures().calls());
+            log_.warning("stopping; interrupted calls: {}", node().departures().running_calls());
             node().calls().interrupt_all();
             // Interrupted calls end at once; this is for a store that does not answer.
             limit_ = std::make_unique<base::timer>(loops_.front()->timers(), [this] { close_connections(); });

@@ -145,6 +145,8 @@ bool policy::allows_host(std::string_view host) const noexcept
 
 bool policy::allows_origin(std::string_view origin, std::string_view host) const noexcept
 {
+    if (!settings_.takes_pages)
+        return false;
     if (any_origin_)
         return true;
     for (auto const& allowed : settings_.allow_origin)

@@ -71,52 +71,62 @@ std::shared_ptr<following> attachments::follow_new(
 
 void attachments::follow(session_use const& use, base::loop& loop, follow_request request, followed done)
 {
-    auto const& session = use.session();
     auto const& record = use.record();
-    auto const revision = use.revision();
-    std::optional<engine::position> cursor;
+    coming one{use.session(), loop, record->standalone, request.from, use.revision(), std::nullopt, std::move(done)};
     if (request.last_event_id) {
-        cursor = engine::parse_event_id(*request.last_event_id);
-        if (!cursor)
-            return done(std::unexpected(follow_refusal::bad_cursor));
+        one.cursor = engine::parse_event_id(*request.last_event_id);
+        if (!one.cursor)
+            return one.done(std::unexpected(follow_refusal::bad_cursor));
+        one.stream = one.cursor->stream;
     }
-    bool const is_standalone = !cursor || cursor->stream == record->standalone;
-    auto const stream = is_standalone ? record->standalone : cursor->stream;
+    one.is_standalone = one.stream == record->standalone;
+    attach(std::move(one));
+}
+
+void attachments::attach(coming one)
+{
+    auto const& cursor = one.cursor;
     // Whoever has a cursor has come back before, or can.
     bool const can_return
-        = is_standalone || style_of(revision, request.from) == priming_style::empty || cursor->sequence > 0;
-    store::attach_request attach;
-    attach.reader = request_for(can_return, request.from);
+        = one.is_standalone || style_of(one.revision, one.from) == priming_style::empty || cursor->sequence > 0;
+    store::attach_request request;
+    request.reader = request_for(can_return, one.from);
     if (cursor)
-        attach.from = store::cursor{cursor->epoch, cursor->sequence};
-    attach.skips_backlog = context_.settings().backlog == backlog_policy::none;
-    attach.policy = context_.settings().standalone;
-    attach.broken = session->broken_reader(stream);
-    attach.wants_questions = context_.settings().redeliver_requests && cursor && cursor->sequence > 0;
+        request.from = store::cursor{cursor->epoch, cursor->sequence};
+    request.skips_backlog = context_.settings().backlog == backlog_policy::none;
+    request.policy = context_.settings().standalone;
+    request.broken = one.session->broken_reader(one.stream);
+    request.wants_questions = context_.settings().redeliver_requests && cursor && cursor->sequence > 0;
     auto const fresh = std::make_shared<following>(
-        context_, session, loop, attach.reader.id, store::stream_key{session->key, stream},
-        style_of(revision, request.from), can_return);
-    fresh->attach(
-        std::move(attach),
-        [this, fresh, session, stream, from = request.from, done = std::move(done)](result<void> attached) mutable {
-            if (!attached)
-                return done(std::unexpected(refusal_for(attached.error())));
-            // A request's stream speaks the revision it was opened with, whatever the session says now.
-            if (auto const dialect = protocol::parse_revision(fresh->attached().dialect))
-                fresh->set_priming(style_of(*dialect, from));
-            keep(fresh, *session);
-            if (fresh->attached().took_over) {
-                context_.metrics().takeovers.Increment();
-                context_.log().log_fields(
-                    base::log_level::info, "stream taken over",
-                    {{"session", session->name}, {"stream", stream_log_name(stream)}});
-            }
-            if (context_.log().enabled(base::log_level::debug))
-                context_.log().log_fields(
-                    base::log_level::debug, "stream resumed",
-                    {{"session", session->name}, {"stream", stream_log_name(stream)}});
-            done(fresh);
-        });
+        context_, one.session, one.loop, request.reader.id, store::stream_key{one.session->key, one.stream},
+        style_of(one.revision, one.from), can_return);
+    fresh->attach(std::move(request), [this, fresh, one = std::move(one)](result<void> attached) mutable {
+        // Another loop has got a later number and was faster. It comes again as the newest, as it is for its client.
+        if (!attached && attached.error() == errc::fenced)
+            return attach(std::move(one));
+        if (!attached)
+            return one.done(std::unexpected(refusal_for(attached.error())));
+        attached_to(fresh, one);
+        one.done(fresh);
+    });
+}
+
+void attachments::attached_to(std::shared_ptr<following> const& fresh, coming const& one)
+{
+    // A request's stream speaks the revision it was opened with, whatever the session says now.
+    if (auto const dialect = protocol::parse_revision(fresh->attached().dialect))
+        fresh->set_priming(style_of(*dialect, one.from));
+    keep(fresh, *one.session);
+    auto const log = [&](base::log_level level, std::string_view message) {
+        if (context_.log().enabled(level))
+            context_.log().log_fields(
+                level, message, {{"session", one.session->name}, {"stream", stream_log_name(one.stream)}});
+    };
+    if (fresh->attached().took_over) {
+        context_.metrics().takeovers.Increment();
+        log(base::log_level::info, "stream taken over");
+    }
+    log(base::log_level::debug, "stream resumed");
 }
 
 void attachments::close_all(engine::close_reason reason)

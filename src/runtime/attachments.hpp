@@ -2,6 +2,7 @@
 // has to make room for whom is decided in the store.
 #pragma once
 
+#include "engine/cursor.hpp"
 #include "protocol/revision.hpp"
 #include "runtime/context.hpp"
 #include "runtime/following.hpp"
@@ -56,6 +57,19 @@ public:
     void close_all(engine::close_reason reason);
 
 private:
+    /// A connection that asks for a stream.
+    struct coming {
+        std::shared_ptr<live_session> session;
+        base::loop& loop;
+        store::stream_id stream;
+        caller from;
+        protocol::revision revision;
+        std::optional<engine::position> cursor;
+        followed done;
+        bool is_standalone = true;
+    };
+    void attach(coming one);
+    void attached_to(std::shared_ptr<following> const& fresh, coming const& one);
     [[nodiscard]] priming_style style_of(protocol::revision revision, caller from) const noexcept;
     [[nodiscard]] store::reader_request request_for(bool can_return, caller from);
     void keep(std::shared_ptr<following> const& fresh, live_session& session);

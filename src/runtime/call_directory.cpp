@@ -2,6 +2,7 @@
 
 #include "engine/cursor.hpp"
 #include "protocol/endings.hpp"
+#include "runtime/bulletins.hpp"
 #include "runtime/call_notes.hpp"
 #include "runtime/stream_output.hpp"
 
@@ -12,9 +13,6 @@
 namespace belay::runtime {
 
 namespace {
-
-// The bulletin for calls that no store knows of: the session's id, its principal and the request's id, in lines.
-constexpr std::string_view cancel_word = "cancel\n";
 
 engine::flow_settings flow_for(settings const& settings, call_traits const& traits)
 {
@@ -159,6 +157,7 @@ std::shared_ptr<batch> call_directory::start_batch(
     std::shared_ptr<live_session> session, base::loop& loop, std::shared_ptr<call_output> output, call_request request)
 {
     auto running = std::make_shared<batch>(*this, session, loop, output, std::move(request.trace));
+    context_.departures().batch_came();
     session->add(running);
     output->begin(running);
     return running;
@@ -225,7 +224,7 @@ void call_directory::call_done(call& gone)
 void call_directory::batch_done(batch& gone)
 {
     if (gone.session().remove(gone))
-        context_.departures().call_left();
+        context_.departures().batch_left();
 }
 
 std::shared_ptr<call> call_directory::begin_member(
@@ -285,29 +284,21 @@ void call_directory::cancel(
                     return done(std::unexpected(found.error()));
                 // A call without a stream is known to nobody but its own node.
                 if (found.error() == errc::not_found && !cancel_held(session->key, id))
-                    context_.store().publish(
-                        std::string(cancel_word) + base::to_string(session->key.id) + '\n' + id + '\n'
-                        + session->key.principal);
+                    context_.store().publish(cancel_bulletin(session->key, id));
                 done({});
             });
     });
 }
 
-void call_directory::hear(std::string const& bulletin)
+void call_directory::hear(std::string const& text)
 {
-    std::string_view rest = bulletin;
-    if (!rest.starts_with(cancel_word))
+    auto const heard = read_bulletin(text);
+    if (!heard)
         return;
-    rest.remove_prefix(cancel_word.size());
-    auto const end_of_session = rest.find('\n');
-    if (end_of_session == std::string_view::npos)
-        return;
-    auto const session = base::parse_id128(rest.substr(0, end_of_session));
-    rest.remove_prefix(end_of_session + 1);
-    auto const end_of_id = rest.find('\n');
-    if (!session || end_of_id == std::string_view::npos)
-        return;
-    cancel_held({std::string(rest.substr(end_of_id + 1)), *session}, rest.substr(0, end_of_id));
+    if (heard->cancelled)
+        cancel_held(heard->session, *heard->cancelled);
+    else if (auto const session = table_.find(heard->session))
+        session->end_held_calls();
 }
 
 bool call_directory::cancel_held(store::session_key const& key, std::string_view id)

@@ -1,6 +1,7 @@
 // What has to leave before the process may stop: running calls and open connections. Counted from any thread.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <utility>
@@ -25,6 +26,13 @@ public:
         calls_.fetch_sub(1);
         tell();
     }
+    // A batch is counted as a call beside those that it has, until its last answer is kept.
+    void batch_came() noexcept { batches_.fetch_add(1); }
+    void batch_left()
+    {
+        batches_.fetch_sub(1);
+        call_left();
+    }
     void connection_came() noexcept { connections_.fetch_add(1, std::memory_order_relaxed); }
     void connection_left()
     {
@@ -36,7 +44,14 @@ public:
     [[nodiscard]] bool is_draining() const noexcept { return is_draining_.load(); }
     /// Called whenever something has left while draining; on any thread. Set before drain().
     void on_departure(std::function<void()> departed) { departed_ = std::move(departed); }
+    /// What has to leave: calls and batches.
     [[nodiscard]] std::size_t calls() const noexcept { return calls_.load(); }
+    /// Calls alone. Those that come and go meanwhile may be counted or not.
+    [[nodiscard]] std::size_t running_calls() const noexcept
+    {
+        auto const batches = batches_.load();
+        return std::max(calls_.load(), batches) - batches;
+    }
     [[nodiscard]] std::size_t connections() const noexcept { return connections_.load(); }
 
 private:
@@ -47,6 +62,7 @@ private:
     }
 
     std::atomic<std::size_t> calls_{0};
+    std::atomic<std::size_t> batches_{0};
     std::atomic<std::size_t> connections_{0};
     std::atomic<bool> is_draining_{false};
     std::function<void()> departed_;

@@ -144,6 +144,13 @@ std::vector<std::shared_ptr<call>> live_session::calls()
     return calls_;
 }
 
+void live_session::end_held_calls()
+{
+    for (auto const& each : calls())
+        if (!each->has_stream())
+            each->loop().post([each] { each->end(protocol::end_reason::session_ended); });
+}
+
 bool live_session::runs(store::stream_id stream)
 {
     base::lock const lock(mutex_);

@@ -64,6 +64,9 @@ public:
     void add(std::shared_ptr<batch> fresh);
     [[nodiscard]] bool remove(batch& gone);
     [[nodiscard]] std::vector<std::shared_ptr<call>> calls();
+    /// Ends the calls that have no stream, because the session has ended: the store, which tells the others, does not
+    /// know of them.
+    void end_held_calls();
     /// Whether a call or a batch with that stream runs here.
     [[nodiscard]] bool runs(store::stream_id stream);
 

@@ -1,5 +1,6 @@
 #include "runtime/node.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace belay::runtime {
@@ -35,7 +36,9 @@ struct node::periodic {
               loop, look_interval,
               [&node, &loop] { node.recovery_.while_alive(loop.now(), [&node] { node.recovery_.end_lapsed(); }); }),
           forgotten(loop, node.settings().lease / 3, [&node] { node.recovery_.end_forgotten(); }),
-          in_use(loop, activity_write_interval, [&node] { node.sessions_.look_round(); }),
+          in_use(
+              loop, std::min(activity_write_interval, node.settings().limits.session_idle / 4),
+              [&node] { node.sessions_.look_round(); }),
           reaper(
               loop, node.settings().reaper_interval,
               [&node, &loop] { node.recovery_.while_alive(loop.now(), [&node] { node.sessions_.reap(); }); }),
@@ -89,7 +92,7 @@ std::string node::metrics_text(std::size_t http_connections)
     gauges.streams.Set(static_cast<double>(used.streams));
     gauges.store_bytes.Set(static_cast<double>(used.bytes));
     gauges.connections.Set(static_cast<double>(http_connections));
-    gauges.calls_running.Set(static_cast<double>(departures().calls()));
+    gauges.calls_running.Set(static_cast<double>(departures().running_calls()));
     return gauges.text();
 }
 

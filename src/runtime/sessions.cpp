@@ -1,6 +1,7 @@
 #include "runtime/sessions.hpp"
 
 #include "protocol/revision.hpp"
+#include "runtime/bulletins.hpp"
 #include "runtime/following.hpp"
 
 #include <algorithm>
@@ -40,6 +41,9 @@ public:
             if (!told)
                 return self->finish(std::unexpected(told.error()));
             self->is_closed_ = true;
+            if (auto const live = self->of_.table_.find(self->key_))
+                live->end_held_calls();
+            self->of_.context_.store().publish(session_ended_bulletin(self->key_));
             self->limit_.after(end_flush_limit);
             self->look();
         });

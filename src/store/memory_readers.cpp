@@ -88,7 +88,7 @@ result<attached_stream> memory_store::attach_here(visit& at, stream_key const& k
         return std::unexpected(found.error());
     auto& of = **found;
     if (!session->readers.find(key.stream, request.reader.id) && is_known(of, request.reader.id))
-        return failure(errc::conflict);
+        return failure(errc::fenced);
     attached_stream attached;
     attached.kind = of.meta.kind;
     attached.dialect = of.meta.dialect;

@@ -42,9 +42,10 @@ bool memory_store::could_make_room(session const& of, demand const& need) const
             droppable += each.all_charges();
     if (need.appending)
         for (auto const& event : need.appending->events) {
-            if (fits(of, need, droppable) || need.appending->is_pinned(event))
+            if (fits(of, need, droppable))
                 break;
-            droppable += charge_of(event.payload);
+            if (!need.appending->is_pinned(event))
+                droppable += charge_of(event.payload);
         }
     return fits(of, need, droppable);
 }
@@ -62,7 +63,7 @@ result<void> memory_store::make_room(visit& at, session& of, demand const& need)
             continue;
         }
         auto* const from = need.appending;
-        if (!from || from->events.empty() || from->is_pinned(from->events.front()))
+        if (!from || from->events.empty())
             return failure(errc::no_space); // other sessions took the room meanwhile
         trim_front(*from);
     }

@@ -143,9 +143,12 @@ struct memory_store::stream {
     [[nodiscard]] stored_event const* find_event(std::uint64_t sequence) const noexcept;
     /// How many kept events have a sequence in (after, to].
     [[nodiscard]] std::uint64_t count_kept(std::uint64_t after, std::uint64_t to) const noexcept;
+    /// Whether it stays, however much comes after it. What a caller's machine has taken may not have reached the
+    /// caller: the answers of a batch stay while others are to come, and what a call has asked stays while it is open.
     [[nodiscard]] bool is_pinned(stored_event const& event) const noexcept
     {
-        return event.kind != event_kind::ordinary && event.sequence > reader.delivered;
+        return event.kind != event_kind::ordinary
+            && (event.sequence > reader.delivered || (!finished && !is_standalone()));
     }
     [[nodiscard]] bool is_droppable() const noexcept
     {

@@ -136,7 +136,7 @@ public:
     /// `errc::not_found` if there is no such session, `errc::stream_gone`, `errc::bad_cursor` if the stream does not
     /// have that place, `errc::finished` if a finished stream ends at the cursor (which is then known to have been
     /// delivered), `errc::conflict` if the standalone stream has a reader and the policy, or the storm of takeovers,
-    /// is against it, or the reader's number is.
+    /// is against it, `errc::fenced` if the reader's number is.
     virtual void attach(stream_key const& key, attach_request request, completion<attached_stream> done) = 0;
 
     /// The kept events after the sequence. A gap is data, not an error. Never a scan. `reader` is who asks, if it is

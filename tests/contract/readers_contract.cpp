@@ -194,6 +194,15 @@ TEST_P(StoreContract, TakesARequestStreamOverHoweverOften)
         EXPECT_TRUE(attach(key, from_start(reader_of(n)))) << n;
 }
 
+TEST_P(StoreContract, TellsAReaderWhoseNumberIsOldThatItIs)
+{
+    stream_key const key{made(), 1};
+    ASSERT_TRUE(open_read(key, reader_of(1)));
+    ASSERT_TRUE(attach(key, from_start(reader_of(3))));
+    EXPECT_EQ(error_of(attach(key, from_start(reader_of(2)))), errc::fenced);
+    EXPECT_EQ(why_dismissed(reader_of(3), key), std::nullopt); // it stays
+}
+
 TEST_P(StoreContract, RefusesASecondReaderWhereThePolicyIsAgainstIt)
 {
     stream_key const key{made(), standalone};

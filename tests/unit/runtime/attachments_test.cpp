@@ -60,6 +60,24 @@ TEST_F(Attachments, TheNewestTakesAStreamOver)
     EXPECT_EQ(metrics_.takeovers.Value(), 1);
 }
 
+TEST_F(Attachments, OneWhoseNumberWasOvertakenComesAgainAsTheNewest)
+{
+    auto const begun = begin_with("1");
+    auto const first = read_from(begun.following);
+    (void)first->read();
+    // Another loop was faster with a later number.
+    store::attach_request faster;
+    faster.reader.id = begun.following->reader();
+    faster.reader.id.connection += 3;
+    store_.attach(begun.call->stream(), faster, [](result<store::attached_stream> attached) { EXPECT_TRUE(attached); });
+    store_.detach(begun.call->stream(), faster.reader.id, std::nullopt);
+    auto const connection = follow(first->last_id());
+    ASSERT_TRUE(connection);
+    auto const second = read_from(*connection);
+    say(*begun.call, "a");
+    EXPECT_EQ(second->read().back(), "a");
+}
+
 TEST_F(Attachments, APageHasRoomForFewAndTheOldestIsClosed)
 {
     std::vector<std::shared_ptr<reading_client>> readers;

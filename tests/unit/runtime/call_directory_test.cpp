@@ -1,6 +1,7 @@
 #include "runtime/call_directory.hpp"
 
 #include "node_fixture.hpp"
+#include "runtime/bulletins.hpp"
 
 #include <boost/json/parse.hpp>
 
@@ -96,6 +97,90 @@ TEST_F(CallDirectory, TakesAnAnswerFromTheSessionThatWasAsked)
     EXPECT_TRUE(answer(id, *use_));
     EXPECT_TRUE(answer("never-asked", *use_));
     EXPECT_EQ(heard.size(), 1u);
+}
+
+TEST_F(CallDirectory, HeldCallsEndWithTheirSession)
+{
+    call_request request;
+    request.ids = {"1"};
+    auto const held = node_.calls().begin_held(use_->session(), loop_, request, [](std::string) {});
+    node_.sessions().end(use_->session()->key, loop_, [](result<void> ended) { EXPECT_TRUE(ended); });
+    world_.run_all();
+    EXPECT_EQ((*held)->end_reason(), protocol::end_reason::session_ended);
+}
+
+TEST_F(CallDirectory, HearsOfTheEndOfASessionFromOtherNodes)
+{
+    call_request request;
+    request.ids = {"1"};
+    auto const held = node_.calls().begin_held(use_->session(), loop_, request, [](std::string) {});
+    auto const other = session();
+    store_.publish(session_ended_bulletin(other->session()->key));
+    world_.run_all();
+    EXPECT_FALSE((*held)->is_ended());
+    store_.publish(session_ended_bulletin(use_->session()->key));
+    world_.run_all();
+    EXPECT_TRUE((*held)->is_ended());
+}
+
+TEST_F(CallDirectory, CountsEachRequestOfABatchOnce)
+{
+    call_request request;
+    request.ids = {"1", "2"};
+    std::shared_ptr<batch> both;
+    node_.calls().begin_batch(
+        *use_, loop_, std::move(request), [&](result<begun_batch> begun) { both = begun->batch; });
+    auto const first = node_.calls().begin_member(both, 0, "1", {});
+    auto const second = node_.calls().begin_member(both, 1, "2", {});
+    EXPECT_EQ(node_.departures().running_calls(), 2u);
+    first->answer("one");
+    EXPECT_EQ(node_.departures().running_calls(), 1u);
+    second->answer("two");
+    world_.run_all();
+    EXPECT_EQ(node_.departures().running_calls(), 0u);
+    EXPECT_EQ(node_.departures().calls(), 0u);
+}
+
+class ShortLivedSessions : public NodeFixture {
+protected:
+    ShortLivedSessions() : NodeFixture(with_short_idle()) {}
+    static settings with_short_idle()
+    {
+        settings with;
+        with.limits.session_idle = std::chrono::seconds(4);
+        with.reaper_interval = std::chrono::seconds(1);
+        return with;
+    }
+    void live_for(base::duration time)
+    {
+        for (base::duration passed{}; passed < time; passed += std::chrono::milliseconds(500)) {
+            world_.advance(std::chrono::milliseconds(500));
+            world_.run_all();
+        }
+    }
+    bool is_there(store::session_key const& key)
+    {
+        bool found = false;
+        node_.sessions().use(
+            key.principal, base::to_string(key.id), [&](result<session_use> used) { found = used.has_value(); });
+        world_.run_all();
+        return found;
+    }
+};
+
+TEST_F(ShortLivedSessions, AreHeldByCallsThatTheStoreDoesNotKnow)
+{
+    call_request request;
+    request.ids = {"1"};
+    auto use = session();
+    auto const key = use->session()->key;
+    auto const held = node_.calls().begin_held(use->session(), loop_, request, [](std::string) {});
+    use.reset();
+    live_for(std::chrono::seconds(20));
+    EXPECT_TRUE(is_there(key));
+    (*held)->answer("done");
+    live_for(std::chrono::seconds(20));
+    EXPECT_FALSE(is_there(key));
 }
 
 TEST_F(CallDirectory, InterruptsAllAndWhatBeginsAfterwards)

@@ -59,7 +59,8 @@ public:
 
 class NodeFixture : public testing::Test {
 protected:
-    explicit NodeFixture(settings with = {}) : node_(std::move(with), store_, random_, metrics_, {})
+    explicit NodeFixture(settings with = {})
+        : store_(with.limits, world_.clock(), 1), node_(std::move(with), store_, random_, metrics_, {})
     {
         world_.add(loop_);
         world_.on(loop_, [&] { node_.start(loop_); });
@@ -76,7 +77,7 @@ protected:
     base::seeded_random random_{1};
     sim::scheduler world_{random_};
     sim::sim_loop loop_{world_.clock()};
-    store::memory_store store_{{}, world_.clock(), 1};
+    store::memory_store store_;
     observe::metrics metrics_;
     node node_;
     std::shared_ptr<session_use> const use_ = session();
