@@ -63,6 +63,9 @@ PUBLIC = {
     "task.hpp": "server",
     "blocking.hpp": "server",
     "call.hpp": "server",
+    "caller.hpp": "server",
+    "tool_result.hpp": "server",
+    "detail/tool_shape.hpp": "server",
     "content.hpp": "server",
     "prompt.hpp": "server",
     "question.hpp": "server",
@@ -163,11 +166,11 @@ def check():
         if target not in linked:
             problems.append(f"{where}: {room} uses {header}, but its belay_room() line does not say {target}")
 
-    files = sorted((root / "src").rglob("*.[ch]pp")) + sorted((root / "include" / "belay").glob("*.hpp"))
+    files = sorted((root / "src").rglob("*.[ch]pp")) + sorted((root / "include" / "belay").rglob("*.hpp"))
     for file in files:
         relative = file.relative_to(root).as_posix()
         is_public = relative.startswith("include/")
-        room = PUBLIC.get(file.name) if is_public else relative.split("/")[1]
+        room = PUBLIC.get(relative.removeprefix("include/belay/")) if is_public else relative.split("/")[1]
         if room not in ROOMS:
             problems.append(f"{relative}: belongs to no room of the table in tools/check_rooms.py")
             continue

@@ -19,7 +19,6 @@ class blocking_state;
 
 class blocking_call {
 public:
-    explicit blocking_call(detail::blocking_state& state) : state_(state) {}
     blocking_call(blocking_call const&) = delete;
     blocking_call& operator=(blocking_call const&) = delete;
 
@@ -48,6 +47,9 @@ public:
     [[nodiscard]] bool is_cancelled() const noexcept;
 
 private:
+    friend struct detail::access;
+    explicit blocking_call(detail::blocking_state& state) : state_(state) {}
+
     detail::blocking_state& state_;
 };
 

@@ -31,6 +31,7 @@ public:
 };
 
 namespace detail {
+struct access;
 class call_state;
 class session_link;
 }
@@ -50,8 +51,6 @@ struct trace {
 /// One client's conversation with the server. Cheap to copy; may be used from any thread while the server runs.
 class session {
 public:
-    explicit session(std::shared_ptr<detail::session_link const> link) : link_(std::move(link)) {}
-
     /// A short name for logs. Not the session's id, which is a secret.
     [[nodiscard]] std::string name() const;
     /// Who the client acts for.
@@ -64,6 +63,9 @@ public:
     void log(log_level level, std::string const& logger, char const* text) const;
 
 private:
+    friend struct detail::access;
+    explicit session(std::shared_ptr<detail::session_link const> link) : link_(std::move(link)) {}
+
     std::shared_ptr<detail::session_link const> link_;
 };
 
@@ -87,8 +89,6 @@ private:
 
 class call {
 public:
-    explicit call(std::shared_ptr<detail::call_state> state);
-
     /// Sends a log message to the caller, unless its level is below what the session asked for. Never dropped: waits
     /// while the caller is too far behind. Throws std::system_error if the message cannot be kept.
     [[nodiscard]] task<void> log(log_level level, std::string logger, json::value data);
@@ -99,13 +99,14 @@ public:
     [[nodiscard]] progress_meter progress();
 
     // --- questions to the client. All of them wait for the answer, which may come after the client was away; they
-    // throw tool_error if the client cannot be asked such a thing, and client_error if it refuses or does not answer in
-    // time.
+    // throw tool_error if the client cannot be asked such a thing, and client_error if it refuses or does not answer
+    // within the limit, if there is one.
 
     /// Shows a form made from T (a flat described struct) and gives what the person filled in. The key names the
     /// question within the call; each is asked once.
     template<class T>
-    [[nodiscard]] task<answer<T>> ask(std::string key, std::string text);
+    [[nodiscard]] task<answer<T>>
+    ask(std::string key, std::string text, std::optional<std::chrono::nanoseconds> limit = std::nullopt);
     /// The same with a schema of your own.
     [[nodiscard]] task<answer<json::object>>
     ask(std::string key, std::string text, json::object schema,
@@ -121,9 +122,9 @@ public:
     sample(sampling_request request, std::optional<std::chrono::nanoseconds> limit = std::nullopt);
     [[nodiscard]] task<sampled> sample(std::string prompt, int max_tokens);
     /// The folders or places that the client lets servers work in.
-    [[nodiscard]] task<std::vector<root>> roots();
+    [[nodiscard]] task<std::vector<root>> roots(std::optional<std::chrono::nanoseconds> limit = std::nullopt);
     /// Whether the client is there.
-    [[nodiscard]] task<void> ping();
+    [[nodiscard]] task<void> ping(std::optional<std::chrono::nanoseconds> limit = std::nullopt);
 
     [[nodiscard]] bool can_ask() const;
     [[nodiscard]] bool can_ask_by_url() const;
@@ -150,6 +151,9 @@ public:
     void close_connection(std::chrono::milliseconds retry);
 
 private:
+    friend struct detail::access;
+    explicit call(std::shared_ptr<detail::call_state> state);
+
     std::shared_ptr<detail::call_state> state_;
 };
 
@@ -176,12 +180,12 @@ consteval bool is_form()
 
 // g++ 12: a free coroutine with what it needs in its parameters.
 template<class T>
-task<answer<T>> ask_typed(call& on, std::string key, std::string text)
+task<answer<T>> ask_typed(call& on, std::string key, std::string text, std::optional<std::chrono::nanoseconds> limit)
 {
     static_assert(
         is_form<T>(), "a form is a flat described struct: strings, numbers, booleans, enums, and optionals of them");
     json::object schema = schema_of<T>();
-    answer<json::object> got = co_await on.ask(std::move(key), std::move(text), std::move(schema));
+    answer<json::object> got = co_await on.ask(std::move(key), std::move(text), std::move(schema), limit);
     std::optional<T> values;
     if (got) {
         auto read = decode<T>(json::value(*got));
@@ -195,9 +199,9 @@ task<answer<T>> ask_typed(call& on, std::string key, std::string text)
 }
 
 template<class T>
-task<answer<T>> call::ask(std::string key, std::string text)
+task<answer<T>> call::ask(std::string key, std::string text, std::optional<std::chrono::nanoseconds> limit)
 {
-    return detail::ask_typed<T>(*this, std::move(key), std::move(text));
+    return detail::ask_typed<T>(*this, std::move(key), std::move(text), limit);
 }
 
 }

@@ -55,8 +55,8 @@ struct prompt_definition {
 /// A prompt that is being registered. Clients see it when this is destroyed.
 class prompt_entry {
 public:
-    prompt_entry(std::shared_ptr<detail::server_core> core, std::shared_ptr<detail::prompt_definition> definition);
     prompt_entry(prompt_entry const&) = delete;
+    prompt_entry& operator=(prompt_entry const&) = delete;
     ~prompt_entry();
 
     prompt_entry& title(std::string text);
@@ -68,6 +68,9 @@ public:
     prompt_entry& complete(std::string argument, std::vector<std::string> values);
 
 private:
+    friend class server;
+    prompt_entry(std::shared_ptr<detail::server_core> core, std::shared_ptr<detail::prompt_definition> definition);
+
     std::shared_ptr<detail::server_core> core_;
     std::shared_ptr<detail::prompt_definition> definition_;
     int exceptions_;

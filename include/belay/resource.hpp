@@ -91,9 +91,9 @@ json::object texts_schema_of()
 
 // g++ 12: what a coroutine needs lives in its own parameters.
 template<class Out, class R, class F, class... Args>
-task<Out> run_and_convert(Out (*convert)(R), F function, call& on, Args... args)
+task<Out> run_and_convert(Out (*convert)(R), std::shared_ptr<F const> function, call& on, Args... args)
 {
-    R value = co_await function(on, std::move(args)...);
+    R value = co_await (*function)(on, std::move(args)...);
     co_return convert(std::move(value));
 }
 
@@ -114,7 +114,7 @@ struct handler_shape<Out, R (*)()> {
         handler<Out> made;
         made.schema = json::object{{"type", "object"}};
         made.quick = [function, convert](json::object const&) -> std::expected<Out, decode_error> {
-            return convert(function());
+            return convert((*function)());
         };
         return made;
     }
@@ -132,7 +132,7 @@ struct handler_shape<Out, R (*)(Args)> {
             auto args = read_texts<args_type>(schema, in);
             if (!args)
                 return std::unexpected(std::move(args).error());
-            return convert(function(std::move(*args)));
+            return convert((*function)(std::move(*args)));
         };
         return made;
     }
@@ -218,11 +218,13 @@ class server_core;
 
 }
 
+class server;
+
 /// A resource that is being registered. Clients see it when this is destroyed.
 class resource_entry {
 public:
-    resource_entry(std::shared_ptr<detail::server_core> core, std::shared_ptr<detail::resource_definition> definition);
     resource_entry(resource_entry const&) = delete;
+    resource_entry& operator=(resource_entry const&) = delete;
     ~resource_entry();
 
     /// Without one, the URI is the name.
@@ -242,6 +244,9 @@ public:
     resource_entry& on_subscribe(std::function<task<void>(call&, std::string uri)> function);
 
 private:
+    friend class server;
+    resource_entry(std::shared_ptr<detail::server_core> core, std::shared_ptr<detail::resource_definition> definition);
+
     std::shared_ptr<detail::server_core> core_;
     std::shared_ptr<detail::resource_definition> definition_;
     int exceptions_;

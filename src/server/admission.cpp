@@ -10,12 +10,9 @@ namespace belay {
 
 tool_entry& tool_entry::at_most(std::size_t calls)
 {
-    if (definition_.quick)
-        throw std::invalid_argument(
-            "tool " + definition_.name
-            + " cannot wait, so its calls cannot take turns; if it takes long, call blocking() before at_most()");
     if (calls == 0)
         throw std::invalid_argument("tool " + definition_.name + ": at_most(0) would never run it; use 1 or more");
+    definition_.needs_waiting = "its calls cannot take turns";
     definition_.admission = std::make_shared<detail::admission>(calls);
     return *this;
 }

@@ -1,5 +1,7 @@
 #include "server/blocking.hpp"
 
+#include "server/access.hpp"
+
 #include "protocol/message.hpp"
 #include "runtime/node.hpp"
 #include "server/call_state.hpp"
@@ -17,7 +19,7 @@ tool_entry& tool_entry::blocking()
     if (!definition_.blocking)
         throw std::invalid_argument(
             "tool " + definition_.name
-            + " is a coroutine, which runs on its loop; only a plain function can be blocking");
+            + " runs on its loop; only a plain function without caller const& can be blocking");
     definition_.quick = nullptr;
     return *this;
 }
@@ -75,7 +77,7 @@ blocking_state::blocking_state(
 
 belay::session blocking_state::session() const
 {
-    return belay::session(std::make_shared<session_link const>(node_, session_));
+    return access::make<belay::session>(std::make_shared<session_link const>(node_, session_));
 }
 
 void blocking_state::run() noexcept
@@ -84,7 +86,7 @@ void blocking_state::run() noexcept
         return;
     std::optional<std::string> response;
     try {
-        blocking_call context(*this);
+        auto context = access::make<blocking_call>(*this);
         try {
             response = result_answer(id_, job_.run(context), job_.revision);
         } catch (...) {

@@ -96,7 +96,8 @@ bool call::is_cancelled() const noexcept
 
 session call::session() const
 {
-    return belay::session(std::make_shared<detail::session_link const>(state_->node(), state_->on().shared_session()));
+    return detail::access::make<belay::session>(
+        std::make_shared<detail::session_link const>(state_->node(), state_->on().shared_session()));
 }
 
 trace call::trace() const
@@ -277,7 +278,7 @@ namespace {
 // The whole life of a tool. Takes what it needs by value; it ends when the tool ends.
 task<void> tool_life(std::shared_ptr<call_state> state, std::string name, waiting_call run)
 {
-    call context(state);
+    auto context = access::make<call>(state);
     std::string response;
     try {
         tool_result result = co_await run(context);

@@ -4,6 +4,7 @@
 #include "protocol/revision.hpp"
 #include "runtime/call.hpp"
 #include "runtime/service.hpp"
+#include "server/access.hpp"
 
 #include <belay/server.hpp>
 
@@ -30,6 +31,14 @@ struct call_context {
     std::string token; ///< JSON text; empty: the caller wants no progress
     json::object meta;
     std::string handler; ///< what is run, for whoever asks what holds a loop up
+};
+/// What a quick function can know of it, while it runs.
+struct request_facts {
+    runtime::node& node;
+    std::shared_ptr<runtime::live_session> session; ///< null: the request stands alone
+    protocol::revision revision;
+    json::object const* meta;               ///< null: none
+    protocol::trace_context const* trace;   ///< null: none
 };
 /// The name or URI that a request is about; empty: none.
 [[nodiscard]] std::string_view subject_of(protocol::message const& message) noexcept;
@@ -177,7 +186,7 @@ task<void> work_life(
     std::shared_ptr<call_state> state, std::move_only_function<task<T>(call&)> run,
     std::function<std::string(T const&)> render, std::function<std::string(base::logger const&)> failed)
 {
-    call context(state);
+    auto context = access::make<call>(state);
     std::string response;
     try {
         T value = co_await run(context);

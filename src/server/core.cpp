@@ -3,6 +3,7 @@
 #include "base/ids.hpp"
 #include "protocol/names.hpp"
 #include "runtime/node.hpp"
+#include "server/access.hpp"
 #include "server/admission.hpp"
 #include "server/answers.hpp"
 #include "server/blocking.hpp"
@@ -34,10 +35,13 @@ std::string bad_arguments_answer(
 /// Runs a quick tool; what it throws is an answer too.
 std::string quick_answer(
     std::invocable auto const& log, tool_definition const& tool, std::string_view id, json::object const& arguments,
-    protocol::revision revision, runtime::live_session* session)
+    request_facts const& facts)
 {
+    auto const revision = facts.revision;
+    auto* const session = facts.session.get();
     try {
-        auto const result = tool.quick(arguments);
+        auto const by = access::make<caller>(facts);
+        auto const result = tool.quick(by, arguments);
         if (result)
             require_output(tool.output_check.get(), *result);
         return result ? result_answer(id, *result, revision) : bad_arguments_answer(tool, id, result.error(), revision);
@@ -171,44 +175,54 @@ void server_core::reserve(prompt_definition const& fresh)
         throw std::invalid_argument("prompt " + fresh.name + " is registered twice");
 }
 
-void server_core::publish(std::shared_ptr<tool_definition> fresh, bool is_broken)
+template<class F>
+void server_core::publish_as(list which, std::string const& reserved, bool is_broken, F const& add) noexcept
 {
-    if (!is_broken) {
+    std::string failure;
+    try {
+        if (!is_broken)
+            add();
+    } catch (std::exception const& error) {
+        failure = error.what();
+    }
+    {
+        base::lock const lock(reserved_mutex_);
+        reserved_.erase(reserved);
+    }
+    if (failure.empty()) {
+        if (!is_broken)
+            changed(which);
+        return;
+    }
+    base::lock const lock(node_mutex_);
+    if (node_)
+        node_->log().error("not registered: {}", failure);
+    else
+        failures_.push_back(std::move(failure));
+}
+
+void server_core::publish(std::shared_ptr<tool_definition> fresh, bool is_broken) noexcept
+{
+    publish_as(list::tools, "tool " + fresh->name, is_broken, [&] {
+        if (fresh->quick && !fresh->needs_waiting.empty())
+            throw std::invalid_argument(
+                "tool " + fresh->name + " cannot wait, so " + fresh->needs_waiting
+                + "; if it takes long, say that it is blocking()");
         listed as{fresh->name, texts_by_revision([&](std::string& out, protocol::revision revision) {
                       append_tool(out, *fresh, revision);
                   })};
         (void)tools_.add(fresh, std::move(as));
-    }
-    {
-        base::lock const lock(reserved_mutex_);
-        reserved_.erase("tool " + fresh->name);
-    }
-    if (!is_broken)
-        changed(list::tools);
+    });
 }
 
-void server_core::publish(std::shared_ptr<resource_definition> fresh, bool is_broken)
+void server_core::publish(std::shared_ptr<resource_definition> fresh, bool is_broken) noexcept
 {
-    if (!is_broken)
-        resources_.add(fresh);
-    {
-        base::lock const lock(reserved_mutex_);
-        reserved_.erase("resource " + fresh->uri);
-    }
-    if (!is_broken)
-        changed(list::resources);
+    publish_as(list::resources, "resource " + fresh->uri, is_broken, [&] { resources_.add(fresh); });
 }
 
-void server_core::publish(std::shared_ptr<prompt_definition> fresh, bool is_broken)
+void server_core::publish(std::shared_ptr<prompt_definition> fresh, bool is_broken) noexcept
 {
-    if (!is_broken)
-        prompts_.add(fresh);
-    {
-        base::lock const lock(reserved_mutex_);
-        reserved_.erase("prompt " + fresh->name);
-    }
-    if (!is_broken)
-        changed(list::prompts);
+    publish_as(list::prompts, "prompt " + fresh->name, is_broken, [&] { prompts_.add(fresh); });
 }
 
 bool server_core::remove_tool(std::string_view name)
@@ -278,6 +292,11 @@ void server_core::get_ready(schema_limits const& limits)
                 *reserved_.begin()
                 + " is not registered yet: what server.tool(), resource() or prompt() returned is kept in a variable. "
                   "It registers when it is destroyed; end its statement or its scope before the server starts");
+    }
+    {
+        base::lock const lock(node_mutex_);
+        if (!failures_.empty())
+            throw std::invalid_argument(failures_.front());
     }
     *schema_limits_ = limits;
     auto const tools = tools_.now();
@@ -494,7 +513,8 @@ runtime::outcome server_core::set_level(runtime::incoming const& request) const
             session, [level](store::session_record& record) { record.log_level = static_cast<int>(level); },
             [this, &node, session, level, id, answer = std::move(answer)](result<void> changed) mutable {
                 if (changed && on_log_level_)
-                    on_log_level_(belay::session(std::make_shared<session_link const>(node, session)), level);
+                    on_log_level_(
+                        access::make<belay::session>(std::make_shared<session_link const>(node, session)), level);
                 answer(
                     changed ? protocol::result_response(id, "{}")
                             : protocol::error_response(
@@ -535,16 +555,20 @@ server_core::call_tool(runtime::incoming const& request, std::shared_ptr<tool_de
         runtime::start_call start;
         start.once = std::move(*once);
         start.traits.is_retry_safe = tool.read_only.value_or(false) || tool.idempotent.value_or(false);
-        start.run = [found, revision = request.revision, id = message.id,
+        start.run = [found, &node = request.node, context = context_of(request), id = message.id,
                      arguments = json::object(*arguments, json::storage_ptr())](std::shared_ptr<runtime::call> on) {
-            on->answer(quick_answer([&] { return on->logger(); }, *found, id, arguments, revision, &on->session()));
+            auto const trace = on->trace();
+            request_facts const facts{
+                node, on->shared_session(), context.revision, &context.meta, trace ? &*trace : nullptr};
+            on->answer(quick_answer([&] { return on->logger(); }, *found, id, arguments, facts));
         };
         return start;
     }
 
     if (tool.quick)
         return runtime::instant_answer{quick_answer(
-            [&] { return log_of(request); }, tool, message.id, *arguments, request.revision, request.session.get())};
+            [&] { return log_of(request); }, tool, message.id, *arguments,
+            {request.node, request.session, request.revision, protocol::meta_of(message), request.trace})};
 
     auto const token = progress_token_of(message);
     auto begin = tool.blocking ? prepare_blocking(tool, request, *arguments, token, workers_)

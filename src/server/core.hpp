@@ -49,9 +49,11 @@ public:
     void reserve(tool_definition const& fresh);
     void reserve(resource_definition const& fresh);
     void reserve(prompt_definition const& fresh);
-    void publish(std::shared_ptr<tool_definition> fresh, bool is_broken);
-    void publish(std::shared_ptr<resource_definition> fresh, bool is_broken);
-    void publish(std::shared_ptr<prompt_definition> fresh, bool is_broken);
+    // What it cannot publish is left out, and said by get_ready(), or by the log of the server that runs. `is_broken`:
+    // its author was interrupted by an exception, and knows.
+    void publish(std::shared_ptr<tool_definition> fresh, bool is_broken) noexcept;
+    void publish(std::shared_ptr<resource_definition> fresh, bool is_broken) noexcept;
+    void publish(std::shared_ptr<prompt_definition> fresh, bool is_broken) noexcept;
     bool remove_tool(std::string_view name);
     bool remove_resource(std::string_view uri);
     bool remove_prompt(std::string_view name);
@@ -75,7 +77,7 @@ public:
 
     /// Before the start, with what schemas that authors wrote may ask for, and what checking against them may cost.
     /// Throws std::invalid_argument for a schema beyond that, and for what is still being registered: its author keeps
-    /// the entry in a variable, and no client would ever see it.
+    /// the entry in a variable, and no client would ever see it; and for what could not be published.
     void get_ready(schema_limits const& limits);
     [[nodiscard]] std::shared_ptr<schema_limits const> schema_bounds() const { return schema_limits_; }
 
@@ -114,6 +116,9 @@ private:
     call_tool(runtime::incoming const& request, std::shared_ptr<tool_definition const> const& found) const;
     [[nodiscard]] runtime::outcome set_level(runtime::incoming const& request) const;
     void changed(list which);
+    /// Adds what was reserved, or notes why that cannot be.
+    template<class F>
+    void publish_as(list which, std::string const& reserved, bool is_broken, F const& add) noexcept;
 
     std::string name_;
     std::string version_;
@@ -134,6 +139,7 @@ private:
 
     mutable base::mutex node_mutex_;
     runtime::node* node_ BELAY_GUARDED_BY(node_mutex_) = nullptr;
+    std::vector<std::string> failures_ BELAY_GUARDED_BY(node_mutex_); // of publish() before the start: why something is not there
     std::array<bool, 3> is_change_pending_ BELAY_GUARDED_BY(node_mutex_){};
 };
 

@@ -207,19 +207,13 @@ tool_entry& tool_entry::closed_world()
 }
 tool_entry& tool_entry::timeout(std::chrono::nanoseconds limit)
 {
-    if (definition_.quick)
-        throw std::invalid_argument(
-            "tool " + definition_.name
-            + " cannot wait, so it can have no timeout; if it takes long, call blocking() before timeout()");
+    definition_.needs_waiting = "it can have no timeout";
     definition_.timeout = limit;
     return *this;
 }
 tool_entry& tool_entry::cancel_when_orphaned(std::chrono::nanoseconds limit)
 {
-    if (definition_.quick)
-        throw std::invalid_argument(
-            "tool " + definition_.name
-            + " cannot wait, so it can have no orphan limit; if it takes long, call blocking() before this");
+    definition_.needs_waiting = "it can have no orphan limit";
     definition_.orphan_limit = limit;
     return *this;
 }

@@ -256,12 +256,12 @@ task<sampled> call::sample(std::string prompt, int max_tokens)
     return sample(std::move(request), std::nullopt);
 }
 
-task<std::vector<root>> call::roots()
+task<std::vector<root>> call::roots(std::optional<std::chrono::nanoseconds> limit)
 {
     state_->require_questions();
     if (!has_roots())
         throw tool_error("This tool needs to know the client's roots, and the client has none.");
-    auto const result = co_await state_->ask(protocol::method::roots_list, {}, {}, std::nullopt);
+    auto const result = co_await state_->ask(protocol::method::roots_list, {}, {}, limit);
     std::vector<root> all;
     auto const* list = result.if_contains("roots");
     if (!list || !list->is_array())
@@ -275,10 +275,10 @@ task<std::vector<root>> call::roots()
     co_return all;
 }
 
-task<void> call::ping()
+task<void> call::ping(std::optional<std::chrono::nanoseconds> limit)
 {
     state_->require_questions();
-    co_await state_->ask(protocol::method::ping, {}, {}, std::nullopt);
+    co_await state_->ask(protocol::method::ping, {}, {}, limit);
 }
 
 }

@@ -126,7 +126,7 @@ runtime::deferred_answer change_soon(runtime::incoming const& request, std::stri
 task<void>
 subscribing_life(std::shared_ptr<call_state> state, std::string uri, std::shared_ptr<resource_definition const> what)
 {
-    call context(state);
+    auto context = access::make<call>(state);
     std::string refusal;
     try {
         co_await what->on_subscribe(context, uri);

@@ -48,6 +48,34 @@ void session::log(log_level level, std::string const& logger, char const* text) 
     log(level, logger, json::value(text));
 }
 
+std::optional<belay::session> caller::session() const
+{
+    if (!of_.session)
+        return std::nullopt;
+    return detail::access::make<belay::session>(std::make_shared<detail::session_link const>(of_.node, of_.session));
+}
+
+std::string caller::principal() const
+{
+    return of_.session ? of_.session->key.principal : std::string();
+}
+
+std::string caller::revision() const
+{
+    return std::string(protocol::to_string(of_.revision));
+}
+
+json::object const& caller::meta() const
+{
+    static json::object const nothing;
+    return of_.meta ? *of_.meta : nothing;
+}
+
+trace caller::trace() const
+{
+    return of_.trace ? detail::trace_for(*of_.trace) : belay::trace();
+}
+
 }
 
 namespace belay::detail {

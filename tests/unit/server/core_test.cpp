@@ -48,13 +48,16 @@ TEST(Server, RefusesATwiceRegisteredTool)
 TEST(Server, RefusesATimeoutForAQuickTool)
 {
     server server("s", "1");
-    EXPECT_THROW(server.tool("a", nothing).timeout(1s), std::invalid_argument);
+    EXPECT_NO_THROW(server.tool("a", nothing).timeout(1s).blocking());
+    EXPECT_NO_THROW(detail::access::core(server)->get_ready({}));
+    server.tool("b", nothing).timeout(1s); // said when it starts
+    EXPECT_THROW(detail::access::core(server)->get_ready({}), std::invalid_argument);
 }
 
 TEST(Server, RefusesTurnsForAQuickTool)
 {
     server server("s", "1");
-    EXPECT_THROW(server.tool("a", nothing).at_most(1), std::invalid_argument);
+    EXPECT_NO_THROW(server.tool("a", nothing).at_most(1).blocking());
     EXPECT_NO_THROW(server.tool("b", nothing).blocking().at_most(1));
     EXPECT_THROW(server.tool("c", nothing).blocking().at_most(0), std::invalid_argument);
 }
@@ -873,6 +876,21 @@ TEST_F(Dispatch, ChecksStructuredContentBeforeItIsSent)
             logged_.clear();
         }
     }
+}
+
+TEST_F(Dispatch, TakesFunctionsThatCannotBeCopied)
+{
+    server_.tool("owns", [text = std::make_unique<std::string>("mine")] { return *text; });
+    EXPECT_EQ(text_of(answer(call("owns", "{}"))), "mine");
+}
+
+TEST_F(Dispatch, TellsAQuickFunctionWhoCalls)
+{
+    server_.tool("who", [](caller const& by) {
+        return by.session()->name() + " " + by.revision() + " " + std::to_string(by.meta().size());
+    });
+    auto const said = text_of(answer(call("who", "{}")));
+    EXPECT_TRUE(said.ends_with(" 2025-11-25 0")) << said;
 }
 
 TEST_F(Dispatch, ChecksStructuredContentOfAWorkersFunction)
