@@ -70,6 +70,8 @@ struct tool_definition {
     std::optional<std::chrono::nanoseconds> orphan_limit;
     bool waits_for_reader = true;
     std::shared_ptr<detail::admission> admission; // none: no limit
+    bool runs_again = false;                      // after an interruption
+    std::uint64_t work = 0;                       // names it, for whoever runs it again
     // How it runs: the first that is set. A plain function is quick, and can become blocking.
     quick_function quick;
     blocking_function blocking;
@@ -272,6 +274,12 @@ struct tool_shape<R (C::*)(Args...)> : tool_shape<R (*)(Args...)> {
 
 /// A tool that is being registered, to say more about it. Clients see it when this is destroyed: at the end of the
 /// statement, unless it is kept. A server does not start while one is.
+/// What becomes of a call whose server stops, or is lost, before the call has its answer. `rerun`: where servers share a
+/// store, another one runs it again, once, on the same stream; its caller is told, and is not asked again what it has
+/// answered under a key.
+enum class after_interruption { end, rerun };
+inline constexpr auto rerun = after_interruption::rerun;
+
 class tool_entry {
 public:
     tool_entry(std::shared_ptr<detail::server_core> core, std::shared_ptr<detail::tool_definition> definition);
@@ -312,6 +320,9 @@ public:
     tool_entry& cancel_when_orphaned(std::chrono::nanoseconds limit);
     /// Messages never wait for a slow caller; retention decides what such a caller gets.
     tool_entry& never_wait();
+    /// Without it, an interrupted call ends, and its caller is told whether a retry is safe. Only for tools that are
+    /// read_only() or idempotent(): say this after those. Not for quick tools.
+    tool_entry& on_interruption(after_interruption what);
 
 private:
     std::shared_ptr<detail::server_core> core_;

@@ -57,6 +57,7 @@ host::host(
     workers_ = std::make_unique<base::worker_pool>(settings_.worker_threads, settings_.worker_queue);
     core_->work_on(workers_.get());
     core_->get_ready(settings_.schemas);
+    node_->run_with(*core_);
     endpoint_ = std::make_unique<transport::streamable_http>(*node_, *core_, settings_.transport);
     add_routes();
     add_mounts();

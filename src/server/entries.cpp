@@ -229,6 +229,21 @@ tool_entry& tool_entry::never_wait()
     return *this;
 }
 
+tool_entry& tool_entry::on_interruption(after_interruption what)
+{
+    if (definition_.quick)
+        throw std::invalid_argument(
+            "tool " + definition_.name
+            + " cannot wait, so nothing interrupts it; if it takes long, call blocking() before on_interruption()");
+    if (what == rerun && !definition_.read_only.value_or(false) && !definition_.idempotent.value_or(false))
+        throw std::invalid_argument(
+            "tool " + definition_.name
+            + " can be run again only if that does no harm: say that it is read_only() or idempotent(), before "
+              "on_interruption(rerun)");
+    definition_.runs_again = what == rerun;
+    return *this;
+}
+
 // --- resources
 
 resource_entry::resource_entry(

@@ -226,7 +226,8 @@ void streamable_http::run_batch(
                                   caller_of(exchange->request()),
                                   {},
                                   trace,
-                                  exchange->request().body().size()};
+                                  exchange->request().body().size(),
+                                  {std::string(anonymous), {}, {}}};
     node_.calls().begin_batch(
         use, loop, std::move(request),
         [this, exchange = std::move(exchange), body, revision, trace, session = use.session(),
@@ -298,7 +299,9 @@ void streamable_http::run_call(
         caller_of(exchange->request()),
         std::move(start.once),
         std::move(trace),
-        exchange->request().body().size()};
+        exchange->request().body().size(),
+        {std::string(anonymous), {}, {}},
+        std::move(start.again)};
     if (settings_.answer == answer_form::json) {
         if (request.once)
             return exchange->respond(
