@@ -274,8 +274,8 @@ struct tool_shape<R (C::*)(Args...)> : tool_shape<R (*)(Args...)> {
 
 /// A tool that is being registered, to say more about it. Clients see it when this is destroyed: at the end of the
 /// statement, unless it is kept. A server does not start while one is.
-/// What becomes of a call whose server stops, or is lost, before the call has its answer. `rerun`: where servers share a
-/// store, another one runs it again, once, on the same stream; its caller is told, and is not asked again what it has
+/// What becomes of a call whose server stops, or is lost, before the call has its answer. `rerun`: where servers share
+/// a store, another one runs it again, once, on the same stream; its caller is told, and is not asked again what it has
 /// answered under a key.
 enum class after_interruption { end, rerun };
 inline constexpr auto rerun = after_interruption::rerun;

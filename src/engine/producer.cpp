@@ -18,8 +18,7 @@ std::uint64_t producer::emit(store::bytes payload, base::time_point, producer_ac
     return ticket;
 }
 
-void producer::progress(
-    store::bytes payload, base::time_point now, producer_actions& out, std::optional<double> value)
+void producer::progress(store::bytes payload, base::time_point now, producer_actions& out, std::optional<double> value)
 {
     if (is_finishing_)
         return;
@@ -35,8 +34,7 @@ void producer::progress(
     append_next(out);
 }
 
-std::uint64_t
-producer::ask(store::bytes payload, std::uint32_t number, producer_actions& out, store::bytes key)
+std::uint64_t producer::ask(store::bytes payload, std::uint32_t number, producer_actions& out, store::bytes key)
 {
     auto const ticket = ++last_ticket_;
     if (is_finishing_) {

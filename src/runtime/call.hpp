@@ -97,7 +97,7 @@ public:
     /// How this run came to be, and whether another may follow. Once, before begin().
     struct run_terms {
         bool may_be_handed_over = false;
-        std::optional<double> progress{};     ///< how far a former run was
+        std::optional<double> progress{}; ///< how far a former run was
         std::optional<base::duration> time{}; ///< what is left of its time; absent: all of it
         store::identity caller{};
     };
@@ -142,7 +142,12 @@ private:
     std::optional<protocol::trace_context> trace_;
     run_terms terms_;
     bool is_ended_ = false; // nothing that the handler says counts, but for an answer while it leaves
-    enum class leaving { no, waits, released } leaving_ = leaving::no; // for others to go on with; waits: for its handler
+    enum class leaving {
+        no,
+        waits,
+        released
+    } leaving_
+        = leaving::no; // for others to go on with; waits: for its handler
     std::optional<protocol::end_reason> reason_;
     bool is_done_ = false;
     std::move_only_function<void()> interrupt_;

@@ -56,8 +56,8 @@ public:
     /// Asks the client. `done` is called once, on the loop, unless the output is over first. Gives the question's
     /// number. Whoever runs the call again and asks under the same key gets the answer that was given, if there was
     /// one; empty: no key.
-    virtual std::uint64_t ask(
-        std::uint32_t request, std::string_view method, std::string_view params, std::string_view key, answered done)
+    virtual std::uint64_t
+    ask(std::uint32_t request, std::string_view method, std::string_view params, std::string_view key, answered done)
         = 0;
     /// The question is not of interest any more; the client is told.
     virtual void withdraw(std::uint64_t question) = 0;

@@ -23,8 +23,8 @@ public:
     void start();
 
     void progress(std::uint32_t request, double value, std::string message) override;
-    std::uint64_t ask(
-        std::uint32_t request, std::string_view method, std::string_view params, std::string_view key,
+    std::uint64_t
+    ask(std::uint32_t request, std::string_view method, std::string_view params, std::string_view key,
         answered done) override;
     void withdraw(std::uint64_t) override {}
     void relay_question(std::string message, std::move_only_function<void()> failed) override;

@@ -205,8 +205,7 @@ bool recovery::start(taking const& what, store::claimed_call const& claimed)
         });
     calls_.run_again(
         *what.use, *loop, what.from.stream, claimed, std::move(request), left,
-        what.from.owner.empty() ? protocol::end_reason::interrupted : protocol::end_reason::owner_lost,
-        std::move(run));
+        what.from.owner.empty() ? protocol::end_reason::interrupted : protocol::end_reason::owner_lost, std::move(run));
     return true;
 }
 

@@ -1,6 +1,6 @@
 // What keeps the promise when a node is lost: this one's lease, and the calls of those whose lease ran out, or who gave
-// them up. Such a call is run again if it may be and this node has what it runs, and ends with `owner_lost` otherwise. On
-// the node's own loop, where calls that are run again run too.
+// them up. Such a call is run again if it may be and this node has what it runs, and ends with `owner_lost` otherwise.
+// On the node's own loop, where calls that are run again run too.
 #pragma once
 
 #include "runtime/call_directory.hpp"

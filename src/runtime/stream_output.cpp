@@ -198,8 +198,7 @@ std::uint64_t stream_output::ask(
         return number;
     }
     auto kept_under = keeps_answers_ && !key.empty() ? std::make_shared<std::string const>(key) : nullptr;
-    auto const ticket
-        = put_question(std::move(message), static_cast<std::uint32_t>(number), std::move(kept_under));
+    auto const ticket = put_question(std::move(message), static_cast<std::uint32_t>(number), std::move(kept_under));
     questions_.add(number, request, ticket, std::move(done));
     perform();
     return number;

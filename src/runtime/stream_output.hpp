@@ -43,8 +43,8 @@ public:
     void read_mail();
 
     [[nodiscard]] std::optional<store::stream_id> stream() const noexcept override { return stream_.stream; }
-    std::uint64_t ask(
-        std::uint32_t request, std::string_view method, std::string_view params, std::string_view key,
+    std::uint64_t
+    ask(std::uint32_t request, std::string_view method, std::string_view params, std::string_view key,
         answered done) override;
     void withdraw(std::uint64_t question) override;
     void relay_question(std::string message, std::move_only_function<void()> failed) override;

@@ -138,7 +138,7 @@ void memory_store::append_standalone(
             return appended;
         if (writer == into.writers.end()) {
             // One that stood still may come back and repeat its last append: the dead are forgotten when they are many.
-            if (into.writers.size() >= remembered_writers)
+            if (into.writers.size() >= remembered_owners)
                 std::erase_if(into.writers, [&](auto const& each) {
                     return !each.owner->is_alive(at.now) && each.at + late_command_limit < at.now;
                 });

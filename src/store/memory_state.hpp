@@ -278,7 +278,7 @@ constexpr std::uint8_t all_bits = 0xff;
 
 // What is remembered of an owner's last command, to know it again, for as long as it may come again.
 constexpr base::duration late_command_limit = std::chrono::minutes(1);
-constexpr std::size_t remembered_writers = 16;
+constexpr std::size_t remembered_owners = 16;
 
 // What things cost beside their texts: the thing itself, its places in tables, the allocator.
 constexpr std::size_t session_overhead = 3072; // with its standalone stream, what the node keeps of it, a reader

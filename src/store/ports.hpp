@@ -200,9 +200,10 @@ public:
 
     /// Keeps a letter for whoever runs the call, now or later, until what it leads to is in the store: the answer that
     /// a cancel or an end leads to, the blank that an answer leads to; an answer under a key stays until the call is
-    /// finished, for whoever runs the call again. Completes when it is kept. What nobody waits for is dropped and is no error: a letter to a stream that is finished or gone, an answer to a question that is
-    /// not open or has one, a cancel of a request that is answered or cancelled. `errc::no_space` if there is no
-    /// room; letters are charged to the session. `errc::not_found` if the session is gone.
+    /// finished, for whoever runs the call again. Completes when it is kept. What nobody waits for is dropped and is no
+    /// error: a letter to a stream that is finished or gone, an answer to a question that is not open or has one, a
+    /// cancel of a request that is answered or cancelled. `errc::no_space` if there is no room; letters are charged to
+    /// the session. `errc::not_found` if the session is gone.
     virtual void post(stream_key const& key, letter letter, completion<void> done) = 0;
     /// The letters after that one, oldest first. `errc::fenced` if the call belongs to someone else.
     virtual void

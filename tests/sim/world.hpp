@@ -160,13 +160,14 @@ private:
     bool is_steady_ = false; // some clients read all the time; streams have room for what tools may run ahead
     bool was_interrupted_ = false; // some process ended its calls
     std::uint64_t next_seed_;
-    std::unique_ptr<work> work_;      // of processes that can run calls again
+    std::unique_ptr<work> work_; // of processes that can run calls again
     std::unique_ptr<work> other_work_; // of those that cannot
     struct rerun {
         process* at; // null: killed
         std::shared_ptr<tool> runs;
     };
     std::vector<rerun> reruns_;
+    std::vector<rerun> former_; // those that were run again
     std::vector<std::unique_ptr<session>> sessions_;
     std::vector<std::unique_ptr<call>> calls_;
     std::vector<std::unique_ptr<connection>> connections_;
@@ -180,7 +181,7 @@ private:
     std::set<store::stream_id> cancelled_; // the roots of calls that a cancel was meant for
     std::vector<std::pair<store::stream_id, std::string>> looked_up_; // calls, by the ids that they were named by
     std::size_t updates_ = 0; // of resources
-    std::size_t marks_ = 0;   // of calls, each once
+    std::size_t marks_ = 0; // of calls, each once
     std::uint64_t digest_ = 14695981039346656037u;
 };
 

@@ -92,42 +92,45 @@ void world::begin_call()
     bool const runs_again = !is_steady && chance(2);
     if (at)
         request.who.principal = at.at->way().owner(); // so that it can be told whose it was
-    use(*of, at, [this, of, at, request, is_steady, runs_again, plan = make_plan(is_steady)](runtime::session_use taken) mutable {
-        auto const id = request.ids.front();
-        auto const mark = fmt::format("c{}", ++marks_);
-        if (runs_again)
-            request.again = work_->request_for(id, mark, plan);
-        auto const key = request.once ? request.once->text : std::string();
-        ++of->calls_with_key[key];
-        at.at->node().calls().begin(
-            taken, *at.loop, std::move(request),
-            [this, of, at, id, key, mark, is_steady, runs_again, plan = std::move(plan)](result<runtime::begun_call> begun) {
-                bool const may_repeat = of->calls_with_key[key] > 1;
-                if (!begun && (begun.error() == errc::key_spent || begun.error() == errc::key_mismatch))
-                    return require(may_repeat, "a fresh key was refused");
-                if (!begun)
-                    return require_refusal(*of, at, begun.error());
-                auto const runs
-                    = std::make_shared<tool>(begun->call, plan.steps, plan.answer_bytes, mark, plan.ends_slowly);
-                runs->keys = runs_again;
-                auto fresh = std::make_unique<call>();
-                fresh->is_steady = is_steady;
-                fresh->requests.push_back({id, mark, runs});
-                if (begun->repeats) {
-                    require(may_repeat, "a call was not made");
-                    fresh->first = *begun->repeats;
-                } else {
-                    runs->stop_when_interrupted();
-                }
-                began(*of, at, begun->following, std::move(fresh));
-                auto const sink = connections_.back()->wire;
-                if (begun->repeats)
-                    runtime::repeat(at.at->node(), begun->call, *begun->repeats, {});
-                else
-                    runs->go();
-                begun->following->start(sink);
-            });
-    });
+    use(*of, at,
+        [this, of, at, request, is_steady, runs_again,
+         plan = make_plan(is_steady)](runtime::session_use taken) mutable {
+            auto const id = request.ids.front();
+            auto const mark = fmt::format("c{}", ++marks_);
+            if (runs_again)
+                request.again = work_->request_for(id, mark, plan);
+            auto const key = request.once ? request.once->text : std::string();
+            ++of->calls_with_key[key];
+            at.at->node().calls().begin(
+                taken, *at.loop, std::move(request),
+                [this, of, at, id, key, mark, is_steady, runs_again,
+                 plan = std::move(plan)](result<runtime::begun_call> begun) {
+                    bool const may_repeat = of->calls_with_key[key] > 1;
+                    if (!begun && (begun.error() == errc::key_spent || begun.error() == errc::key_mismatch))
+                        return require(may_repeat, "a fresh key was refused");
+                    if (!begun)
+                        return require_refusal(*of, at, begun.error());
+                    auto const runs
+                        = std::make_shared<tool>(begun->call, plan.steps, plan.answer_bytes, mark, plan.ends_slowly);
+                    runs->keys = runs_again;
+                    auto fresh = std::make_unique<call>();
+                    fresh->is_steady = is_steady;
+                    fresh->requests.push_back({id, mark, runs});
+                    if (begun->repeats) {
+                        require(may_repeat, "a call was not made");
+                        fresh->first = *begun->repeats;
+                    } else {
+                        runs->stop_when_interrupted();
+                    }
+                    began(*of, at, begun->following, std::move(fresh));
+                    auto const sink = connections_.back()->wire;
+                    if (begun->repeats)
+                        runtime::repeat(at.at->node(), begun->call, *begun->repeats, {});
+                    else
+                        runs->go();
+                    begun->following->start(sink);
+                });
+        });
 }
 
 /// Several requests on one stream, as the transport does it.

@@ -60,6 +60,9 @@ void world::check_end()
 {
     for (auto const& each : calls_)
         check_call(*each);
+    for (auto const& each : former_)
+        require(
+            !each.runs || each.runs->is_stopped || each.runs->has_answered, "two run one call, and one is never told");
     check_recorded();
     check_readers();
     check_balance();

@@ -17,9 +17,9 @@ void world::start_process()
     if (has_faults() || wanted_processes_ > 1)
         skew = {1s * random_.below(10'000), static_cast<std::int64_t>(skewed_clock::unit - 20 + random_.below(41))};
     auto const loops = 1 + random_.below(3);
-    processes_.push_back(
-        std::make_unique<process>(scheduler_, links_.back(), settings_, metrics_, ++next_seed_, loops, skew,
-                                   wanted_processes_ > 1 && chance(4) ? *other_work_ : *work_));
+    processes_.push_back(std::make_unique<process>(
+        scheduler_, links_.back(), settings_, metrics_, ++next_seed_, loops, skew,
+        wanted_processes_ > 1 && chance(4) ? *other_work_ : *work_));
     auto* const fresh = processes_.back().get();
     fresh->node().departures().on_departure(
         [this, fresh] { fresh->loop(0).post([this, fresh] { drain_step(*fresh); }); });
@@ -74,11 +74,12 @@ void world::kill(process& which)
                 if (auto const runs = std::exchange(request.runs, nullptr))
                     runs->let_go();
         }
-    for (auto& each : reruns_)
-        if (each.at == &which) {
-            each.at = nullptr;
-            std::exchange(each.runs, nullptr)->let_go();
-        }
+    for (auto* const runs : {&reruns_, &former_})
+        for (auto& each : *runs)
+            if (each.at == &which) {
+                each.at = nullptr;
+                std::exchange(each.runs, nullptr)->let_go();
+            }
     std::vector<std::move_only_function<void()>> broken;
     for (auto at = exchanges_.begin(); at != exchanges_.end();)
         if (at->second.with == &which) {

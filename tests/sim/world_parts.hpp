@@ -134,19 +134,21 @@ struct world::tool : std::enable_shared_from_this<tool> {
                 is_stopped = is_stopped || is_final(*outcome);
                 break;
             }
-            case step::kind::progress: 
+            case step::kind::progress:
                 on->progress(static_cast<double>(at), fmt::format(R"({{"of":"{}","progress":{}}})", mark, at));
                 break;
             case step::kind::wait: timer.after(next.time); return;
             case step::kind::close_connection: on->close_connection(100ms); break;
             case step::kind::ask:
-                on->ask("ask", fmt::format(R"({{"of":"{}"}})", mark), keys ? fmt::format("q{}", at) : "", [self](result<std::string> answer) {
+                on->ask(
+                    "ask", fmt::format(R"({{"of":"{}"}})", mark), keys ? fmt::format("q{}", at) : "",
+                    [self](result<std::string> answer) {
                     // The answer of this caller, once.
-                    if (answer && *answer != fmt::format(R"({{"result":{{"to":"{}"}}}})", self->mark))
-                        self->is_misled = true;
-                    ++self->answers;
-                    self->go();
-                });
+                        if (answer && *answer != fmt::format(R"({{"result":{{"to":"{}"}}}})", self->mark))
+                            self->is_misled = true;
+                        ++self->answers;
+                        self->go();
+                    });
                 ++questions;
                 return;
             }

@@ -1,6 +1,6 @@
 // What processes do with calls of others that may be run again.
-#include "trace.hpp"
 #include "world_reruns.hpp"
+#include "trace.hpp"
 
 namespace belay::sim {
 
@@ -33,7 +33,9 @@ runtime::route world::work::find(protocol::message const& request)
     route.is_instant = false;
     route.run = [this, which](runtime::incoming const&) -> runtime::outcome {
         runtime::start_call start;
-        start.run = [this, which](std::shared_ptr<runtime::call> const& on) { of_.run_again(all_->kept_[which].mark, all_->kept_[which].does, on); };
+        start.run = [this, which](std::shared_ptr<runtime::call> const& on) {
+            of_.run_again(all_->kept_[which].mark, all_->kept_[which].does, on);
+        };
         return start;
     };
     return route;
@@ -44,15 +46,17 @@ void world::run_again(std::string const& mark, plan const& does, std::shared_ptr
     trace("run again {:x}", on->stream().stream);
     auto const* const recorded = store().record.call_of(on->stream().stream);
     require(!recorded || recorded->opened_by == on->caller().principal, "a call is run again for another caller");
-    auto const runs
-        = std::make_shared<tool>(on, does.steps, does.answer_bytes, mark, does.ends_slowly);
+    auto const runs = std::make_shared<tool>(on, does.steps, does.answer_bytes, mark, does.ends_slowly);
     runs->keys = true;
     runs->stop_when_interrupted();
     auto const here = std::ranges::find_if(processes_, [&](auto const& each) { return each->has(on->loop()); });
     reruns_.push_back({here->get(), runs});
     if (auto* const known = call_of(on->stream().stream)) {
+        auto& current = known->requests.front().runs;
+        if (current)
+            former_.push_back({known->at, std::move(current)});
         known->at = here->get();
-        known->requests.front().runs = runs;
+        current = runs;
     }
     runs->go();
 }
