@@ -33,6 +33,12 @@
 
 namespace belay {
 
+/// What becomes of a call whose server stops, or is lost, before the call has its answer. `rerun`: where servers share
+/// a store, another one runs it again, once, on the same stream; its caller is told, and is not asked again what it has
+/// answered under a key.
+enum class after_interruption { end, rerun };
+inline constexpr auto rerun = after_interruption::rerun;
+
 /// A tool that is being registered, to say more about it. Clients see it when this is destroyed: at the end of the
 /// statement, unless it is kept. A server does not start while one is.
 class tool_entry {
@@ -77,6 +83,9 @@ public:
     tool_entry& cancel_when_orphaned(std::chrono::nanoseconds limit);
     /// Messages never wait for a slow caller; retention decides what such a caller gets.
     tool_entry& never_wait();
+    /// Without it, an interrupted call ends, and its caller is told whether a retry is safe. Only for tools that are
+    /// read_only() or idempotent(). Not for quick tools.
+    tool_entry& on_interruption(after_interruption what);
 
 private:
     friend class server;

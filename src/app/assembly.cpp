@@ -65,6 +65,7 @@ assembly::assembly(
         employments_.emplace_back(each, *workers_);
         each->get_ready(with.schemas);
     }
+    node_->run_with(*core);
 }
 
 assembly::~assembly() = default;

@@ -95,7 +95,7 @@ void http_host::add_routes()
 
 std::string http_host::metrics_text()
 {
-    std::lock_guard const lock(metrics_mutex_);
+    base::lock const lock(metrics_mutex_);
     auto const http = http_->statistics();
     metrics().workers_running.Set(static_cast<double>(workers().running()));
     metrics().workers_queued.Set(static_cast<double>(workers().queued()));
@@ -192,10 +192,11 @@ void http_host::tell_stall(base::stall const& stall)
 void http_host::wait()
 {
     {
-        std::unique_lock lock(stopped_mutex_);
+        base::lock lock(stopped_mutex_);
         if (!has_stopped_ && is_on_own_thread())
             throw std::logic_error("a host cannot be waited for on a thread that it needs to stop");
-        stopped_.wait(lock, [&] { return has_stopped_; });
+        while (!has_stopped_)
+            lock.wait(stopped_);
     }
     if (!is_on_own_thread())
         join_threads();
@@ -203,7 +204,7 @@ void http_host::wait()
 
 void http_host::join_threads()
 {
-    std::lock_guard const lock(threads_mutex_);
+    base::lock const lock(threads_mutex_);
     for (auto& thread : threads_)
         if (thread.joinable())
             thread.join();
@@ -220,7 +221,7 @@ bool http_host::is_on_own_thread() const
 void http_host::abandon()
 {
     {
-        std::lock_guard const lock(stopped_mutex_);
+        base::lock const lock(stopped_mutex_);
         if (has_stopped_)
             return;
     }
@@ -306,7 +307,7 @@ void http_host::stop_loops()
     for (auto const& loop : loops_)
         loop->stop();
     // Last, and with the lock: whoever waits may destroy this at once.
-    std::lock_guard const lock(stopped_mutex_);
+    base::lock const lock(stopped_mutex_);
     has_stopped_ = true;
     stopped_.notify_all();
 }

@@ -16,7 +16,6 @@
 #include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -101,16 +100,16 @@ private:
     std::unique_ptr<http::server> http_;
     std::unique_ptr<admin> admin_;
     std::unique_ptr<http::server> admin_http_; // null: off
-    std::mutex threads_mutex_; // of whoever joins them
+    base::mutex threads_mutex_; // of whoever joins them
     std::vector<std::thread> threads_;
     std::vector<std::thread::id> thread_ids_; // from the start on
     std::jthread watch_; // of the loops
 
-    std::mutex metrics_mutex_; // of metrics_text(): counters that others keep are copied by one at a time
+    base::mutex metrics_mutex_; // of metrics_text(): counters that others keep are copied by one at a time
 
-    std::mutex stopped_mutex_;
+    base::mutex stopped_mutex_;
     std::condition_variable stopped_;
-    bool has_stopped_ = false; // under the mutex
+    bool has_stopped_ BELAY_GUARDED_BY(stopped_mutex_) = false;
 
     // On the first loop.
     enum class phase { serving, draining, closing, stopped } phase_ = phase::serving;

@@ -400,6 +400,10 @@ settings_table::settings_table(settings& into, program of)
         "The same for web pages, which share six connections per origin.");
 
     b.time("call.max_duration", "", run.call_max, "A call ends with timed_out after this long.");
+    b.bytes(
+        "call.max_rerun_bytes", "", run.max_rerun_bytes,
+        "A request that is kept so that its tool can run again; a call with a larger one is run once.");
+    b.bytes("call.max_identity_bytes", "", run.max_identity_bytes, "What is kept of its caller with a call.");
     b.time("owner.lease", "lease", run.lease, "Calls of a node that is not heard of for this long are ended.");
     b.time(
         "flow.stall", "", run.flow.stall,

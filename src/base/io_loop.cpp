@@ -1,5 +1,7 @@
 #include "base/io_loop.hpp"
 
+#include "base/mutex.hpp"
+
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 
@@ -26,7 +28,7 @@ public:
 
     void push(work fresh)
     {
-        std::lock_guard const lock(mutex_);
+        base::lock const lock(mutex_);
         if (is_open_)
             posted_.push_back(std::move(fresh));
         // else: dropped after the lock is given back, with the parameter
@@ -38,7 +40,7 @@ public:
         runner_ = std::this_thread::get_id();
         work next;
         {
-            std::lock_guard const lock(mutex_);
+            base::lock const lock(mutex_);
             if (posted_.empty())
                 return false;
             next = std::move(posted_.front());
@@ -58,7 +60,7 @@ public:
     void close()
     {
         std::deque<work> dropped;
-        std::lock_guard const lock(mutex_);
+        base::lock const lock(mutex_);
         is_open_ = false;
         dropped.swap(posted_);
     }
@@ -71,17 +73,16 @@ public:
 private:
     [[nodiscard]] bool is_open()
     {
-        std::lock_guard const lock(mutex_);
+        base::lock const lock(mutex_);
         return is_open_;
     }
 
     // Held while work runs. It may run more: whoever destroys a host inside a function on the loop does.
     std::recursive_mutex running_;
     std::atomic<std::thread::id> runner_{};
-    std::mutex mutex_;
-    // Under the mutex:
-    std::deque<work> posted_;
-    bool is_open_ = true;
+    base::mutex mutex_;
+    std::deque<work> posted_ BELAY_GUARDED_BY(mutex_);
+    bool is_open_ BELAY_GUARDED_BY(mutex_) = true;
 };
 
 io_loop::io_loop(clock const& clock)

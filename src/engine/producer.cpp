@@ -18,21 +18,23 @@ std::uint64_t producer::emit(store::bytes payload, base::time_point, producer_ac
     return ticket;
 }
 
-void producer::progress(store::bytes payload, base::time_point now, producer_actions& out)
+void producer::progress(store::bytes payload, base::time_point now, producer_actions& out, std::optional<double> value)
 {
     if (is_finishing_)
         return;
+    store::event_data event{std::move(payload), store::event_kind::ordinary};
+    event.progress = value;
     if (last_progress_ && now < *last_progress_ + settings_.progress_gap) {
-        progress_ = std::move(payload);
+        progress_ = std::move(event);
         return;
     }
     last_progress_ = now;
     progress_.reset();
-    next_batch_.push_back({std::move(payload), store::event_kind::ordinary});
+    next_batch_.push_back(std::move(event));
     append_next(out);
 }
 
-std::uint64_t producer::ask(store::bytes payload, std::uint32_t number, producer_actions& out)
+std::uint64_t producer::ask(store::bytes payload, std::uint32_t number, producer_actions& out, store::bytes key)
 {
     auto const ticket = ++last_ticket_;
     if (is_finishing_) {
@@ -40,7 +42,7 @@ std::uint64_t producer::ask(store::bytes payload, std::uint32_t number, producer
         return ticket;
     }
     next_questions_.push_back({ticket, next_batch_.size()});
-    next_batch_.push_back({std::move(payload), store::event_kind::question, number});
+    next_batch_.push_back({std::move(payload), store::event_kind::question, number, std::move(key)});
     append_next(out);
     return ticket;
 }
@@ -52,7 +54,7 @@ bool producer::answer(store::bytes response, bool is_last, producer_actions& out
     is_finishing_ = is_last;
     // The last progress before the result is always sent.
     if (progress_)
-        next_batch_.push_back({std::exchange(progress_, nullptr), store::event_kind::ordinary});
+        next_batch_.push_back(*std::exchange(progress_, std::nullopt));
     answers_.push_back({std::move(response), store::event_kind::response, request});
     append_next(out);
     return true;
@@ -158,8 +160,10 @@ void producer::reader_moved(store::reader_mark const& mark, base::time_point now
 
 void producer::tick(base::time_point now, producer_actions& out)
 {
-    if (progress_ && last_progress_ && now >= *last_progress_ + settings_.progress_gap)
-        progress(std::exchange(progress_, nullptr), now, out);
+    if (progress_ && last_progress_ && now >= *last_progress_ + settings_.progress_gap) {
+        auto held = *std::exchange(progress_, std::nullopt);
+        progress(std::move(held.payload), now, out, held.progress);
+    }
     if (waiting_.empty())
         return;
     if (!must_wait(now)) { // grace is over

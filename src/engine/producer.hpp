@@ -62,11 +62,14 @@ public:
 
     /// One message of the tool. resume_emit with this ticket follows, now or later.
     [[nodiscard]] std::uint64_t emit(store::bytes payload, base::time_point now, producer_actions& out);
-    /// Newest wins within progress_gap; never waits; an error is not reported.
-    void progress(store::bytes payload, base::time_point now, producer_actions& out);
-    /// A message that the client has to answer, by that number; 0: the answer goes elsewhere. Never waits; `asked` with
-    /// this ticket follows.
-    [[nodiscard]] std::uint64_t ask(store::bytes payload, std::uint32_t number, producer_actions& out);
+    /// Newest wins within progress_gap; never waits; an error is not reported. `value` is how far that is, for whoever
+    /// goes on with the call.
+    void progress(
+        store::bytes payload, base::time_point now, producer_actions& out, std::optional<double> value = std::nullopt);
+    /// A message that the client has to answer, by that number; 0: the answer goes elsewhere. Under a key the answer is
+    /// kept. Never waits; `asked` with this ticket follows.
+    [[nodiscard]] std::uint64_t
+    ask(store::bytes payload, std::uint32_t number, producer_actions& out, store::bytes key = {});
     /// An answer. A batch has several, each to one of its requests; nothing can follow the last one, and false is for
     /// what comes after it.
     [[nodiscard]] bool answer(store::bytes response, bool is_last, producer_actions& out, std::uint32_t request = 0);
@@ -112,7 +115,7 @@ private:
     bool is_refused_ = false; // the oldest answer waits to be replaced
     std::deque<store::event_data> answers_; // not in the log yet; the last of them is the last if is_finishing_
 
-    store::bytes progress_; // held back
+    std::optional<store::event_data> progress_; // held back
     std::optional<base::time_point> last_progress_;
 
     store::stream_top top_;

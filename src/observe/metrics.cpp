@@ -51,6 +51,7 @@ metrics::metrics()
       takeovers(counter("belay_takeovers_total", "Connections that took a stream over from another.")),
       calls_started(counter("belay_calls_started_total", "Calls accepted.")),
       calls_repeated(counter("belay_calls_repeated_total", "Calls that repeat an earlier one with the same key.")),
+      calls_run_again(counter("belay_calls_run_again_total", "Calls run again because their run was lost.")),
       calls_interrupted(counter("belay_calls_interrupted_total", "Calls ended because their server stopped.")),
       late_answers(counter("belay_late_answers_total", "Answers refused because the call had ended.")),
       sessions_opened(counter("belay_sessions_opened_total", "Sessions opened.")),

@@ -45,6 +45,7 @@ public:
     prometheus::Counter& takeovers;
     prometheus::Counter& calls_started;
     prometheus::Counter& calls_repeated;
+    prometheus::Counter& calls_run_again;
     prometheus::Counter& calls_interrupted;
     prometheus::Counter& late_answers;
     prometheus::Counter& sessions_opened;

@@ -119,4 +119,12 @@ std::string gap_notice(std::uint64_t from, std::uint64_t to, bool restarted)
             to, restarted ? R"(,"restarted":true)" : ""));
 }
 
+std::string rerun_notice(std::uint32_t attempt, end_reason why)
+{
+    return notification(
+        method::message,
+        fmt::format(
+            R"({{"level":"warning","logger":"belay","data":{{"rerun":{},"reason":"{}"}}}})", attempt, to_string(why)));
+}
+
 }

@@ -43,4 +43,7 @@ struct ended_request {
 /// unless from…to says it.
 [[nodiscard]] std::string gap_notice(std::uint64_t from, std::uint64_t to, bool restarted);
 
+/// The warning that a call is run again, and why: what follows is of that run, which is the `attempt`th.
+[[nodiscard]] std::string rerun_notice(std::uint32_t attempt, end_reason why);
+
 }

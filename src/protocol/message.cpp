@@ -220,6 +220,11 @@ std::string request(std::string_view id, std::string_view method, std::string_vi
     return fmt::format(R"({{"jsonrpc":"2.0","id":"{}","method":"{}","params":{}}})", id, method, params);
 }
 
+std::string request_text(std::string_view id, std::string_view method, std::string_view params)
+{
+    return fmt::format(R"({{"jsonrpc":"2.0","id":{},"method":"{}","params":{}}})", id, method, params);
+}
+
 std::string notification(std::string_view method, std::string_view params)
 {
     std::string out;

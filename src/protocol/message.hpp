@@ -76,6 +76,8 @@ read_message(json::value const& value, message_limits const& limits = {});
 /// A request of ours. `id` is the content of a JSON string that needs no escapes; `params` is the JSON text of an
 /// object, or empty.
 [[nodiscard]] std::string request(std::string_view id, std::string_view method, std::string_view params);
+/// A client's request once more. `id` is JSON text.
+[[nodiscard]] std::string request_text(std::string_view id, std::string_view method, std::string_view params);
 /// `params` is the JSON text of an object, or empty.
 [[nodiscard]] std::string notification(std::string_view method, std::string_view params);
 

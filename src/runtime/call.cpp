@@ -30,11 +30,16 @@ call::call(
 
 call::~call() = default;
 
-void call::begin()
+void call::begin_again()
 {
-    auto const limit = of_.traits.max_duration.value_or(context_.settings().call_max);
+    auto const limit = terms_.time ? *terms_.time : of_.traits.max_duration.value_or(context_.settings().call_max);
     if (limit > base::duration::zero())
         deadline_.after(limit);
+}
+
+void call::begin()
+{
+    begin_again();
     if (!batch_)
         output_->begin(weak_from_this());
 }
@@ -76,10 +81,10 @@ bool call::is_turn_over(std::size_t bytes) noexcept
     return true;
 }
 
-void call::progress(std::string message)
+void call::progress(double value, std::string message)
 {
-    if (!is_ended_)
-        output_->progress(of_.number, std::move(message));
+    if (!is_ended_ && !(terms_.progress && value <= *terms_.progress))
+        output_->progress(of_.number, value, std::move(message));
 }
 
 void call::relay_question(std::string message, std::move_only_function<void()> failed)
@@ -87,10 +92,10 @@ void call::relay_question(std::string message, std::move_only_function<void()> f
     output_->relay_question(std::move(message), std::move(failed));
 }
 
-std::uint64_t call::ask(std::string_view method, std::string_view params, answered done)
+std::uint64_t call::ask(std::string_view method, std::string_view params, std::string_view key, answered done)
 {
     if (!is_ended_)
-        return output_->ask(of_.number, method, params, std::move(done));
+        return output_->ask(of_.number, method, params, key, std::move(done));
     loop_.post([done = std::move(done)]() mutable { done(failure(errc::finished)); });
     return 0;
 }
@@ -120,11 +125,12 @@ void call::reader_seen(bool is_there)
 
 void call::answer(std::string response)
 {
-    if (is_ended_) {
+    if (is_decided()) {
         context_.metrics().late_answers.Increment();
         return;
     }
     is_ended_ = true;
+    leaving_ = leaving::no;
     if (response.size() > context_.settings().limits.event_bytes) {
         reason_ = protocol::end_reason::result_too_large;
         response = ended_answer(of_, *reason_);
@@ -134,10 +140,11 @@ void call::answer(std::string response)
 
 void call::end(protocol::end_reason reason)
 {
-    if (is_ended_)
+    if (is_decided())
         return;
     auto const self = shared_from_this();
     is_ended_ = true;
+    leaving_ = leaving::no;
     reason_ = reason;
     log(base::log_level::debug, "call ended early", protocol::to_string(reason));
     if (reason == protocol::end_reason::interrupted)
@@ -147,6 +154,36 @@ void call::end(protocol::end_reason reason)
     finish(ended_answer(of_, reason));
     if (auto interrupt = std::exchange(interrupt_, nullptr))
         interrupt();
+}
+
+void call::interrupt()
+{
+    if (is_ended_ || !terms_.may_be_handed_over)
+        return end(protocol::end_reason::interrupted);
+    auto const self = shared_from_this();
+    is_ended_ = true;
+    leaving_ = leaving::waits;
+    deadline_.cancel();
+    orphan_.cancel();
+    auto give_up = std::exchange(give_up_, nullptr);
+    auto interrupt = std::exchange(interrupt_, nullptr);
+    bool const is_kept_from_starting = give_up && give_up();
+    if (is_kept_from_starting || !interrupt)
+        return release();
+    log(base::log_level::debug, "call is handed over", "its handler is told");
+    interrupt();
+}
+
+void call::handler_left()
+{
+    if (leaving_ == leaving::waits)
+        release();
+}
+
+void call::release()
+{
+    leaving_ = leaving::released;
+    output_->release([self = shared_from_this()] { self->done(); });
 }
 
 void call::finish(std::string response)
@@ -173,7 +210,9 @@ void call::lost(std::error_code why)
         return;
     auto const self = shared_from_this();
     log(base::log_level::warning, "the call is not ours any more", why.message());
-    bool const was_ended = std::exchange(is_ended_, true);
+    bool const was_ended = is_decided();
+    is_ended_ = true;
+    leaving_ = leaving::no;
     if (!was_ended)
         reason_ = why == errc::fenced ? protocol::end_reason::owner_lost : protocol::end_reason::session_ended;
     else
@@ -195,7 +234,10 @@ void call::done()
     orphan_.cancel();
     if (handler_) // later: it may be what has just answered
         loop_.post([self = shared_from_this(), handler = std::move(handler_)] {});
-    context_.metrics().call_ended(reason_ ? protocol::to_string(*reason_) : "answered");
+    context_.metrics().call_ended(
+        reason_                             ? protocol::to_string(*reason_)
+            : leaving_ == leaving::released ? "handed_over"
+                                            : "answered");
     keeper_.call_done(*this);
 }
 

@@ -49,6 +49,8 @@ public:
 
     /// Once, before the handler starts.
     void begin();
+    /// In its place for a run that follows another, on an output that goes on.
+    void begin_again();
 
     /// The node's, with what the call is on every line. From any thread.
     [[nodiscard]] base::logger logger() const;
@@ -61,8 +63,8 @@ public:
     /// A question that another call has asked, for this call's reader too. Never waits. `failed` is called if it could
     /// not be kept.
     void relay_question(std::string message, std::move_only_function<void()> failed);
-    /// Newest wins; never waits.
-    void progress(std::string message);
+    /// How far it is. Newest wins; never waits. What is not beyond what a former run of it has said is left out.
+    void progress(double value, std::string message);
     /// Counts something that the handler has done without waiting. True: it has had its turn, and should let others run
     /// before it goes on. emit() sees to that itself.
     [[nodiscard]] bool is_turn_over(std::size_t bytes = 0) noexcept;
@@ -70,9 +72,12 @@ public:
     void answer(std::string response);
     /// Ends the call for a reason that is not the handler's. The handler is told.
     void end(protocol::end_reason reason) override;
+    /// The process stops. A call that others may go on with is given up to them, once its handler is gone; asked again,
+    /// it waits for that no longer. Any other call ends with `interrupted`.
+    void interrupt();
     /// Asks the client: a request on the call's stream. `done` is called once, on the loop, unless the call ends
-    /// first. Returns the question's number.
-    std::uint64_t ask(std::string_view method, std::string_view params, answered done);
+    /// first. Returns the question's number. `key`: see call_output.
+    std::uint64_t ask(std::string_view method, std::string_view params, std::string_view key, answered done);
     /// The question is not of interest any more; the client is told.
     void withdraw(std::uint64_t question);
     /// Whether questions can be asked and answered. From any thread.
@@ -86,6 +91,19 @@ public:
     void on_interrupt(std::move_only_function<void()> interrupt) { interrupt_ = std::move(interrupt); }
     /// For a handler that waits for its turn: asked when the call ends without it; true if it was kept from starting.
     void on_give_up(std::move_only_function<bool()> give_up) { give_up_ = std::move(give_up); }
+    /// Nothing of the handler is left: no frame, and no function on a worker. After its answer, if it has one.
+    void handler_left();
+
+    /// How this run came to be, and whether another may follow. Once, before begin().
+    struct run_terms {
+        bool may_be_handed_over = false;
+        std::optional<double> progress{}; ///< how far a former run was
+        std::optional<base::duration> time{}; ///< what is left of its time; absent: all of it
+        store::identity caller{};
+    };
+    void set_terms(run_terms terms) { terms_ = std::move(terms); }
+    /// Who made it. From any thread.
+    [[nodiscard]] store::identity const& caller() const noexcept { return terms_.caller; }
 
     // From its output, or its batch.
     void cancel(std::uint32_t request) override;
@@ -108,7 +126,9 @@ public:
     [[nodiscard]] std::shared_ptr<live_session> const& shared_session() const noexcept { return session_; }
 
 private:
+    [[nodiscard]] bool is_decided() const noexcept { return is_ended_ && leaving_ != leaving::waits; }
     void finish(std::string response);
+    void release();
     void done();
     void log(base::log_level level, std::string_view message, std::string_view reason) const;
 
@@ -120,7 +140,14 @@ private:
     std::shared_ptr<batch> batch_; // null: alone
     open_request of_;
     std::optional<protocol::trace_context> trace_;
-    bool is_ended_ = false; // the answer is decided
+    run_terms terms_;
+    bool is_ended_ = false; // nothing that the handler says counts, but for an answer while it leaves
+    enum class leaving {
+        no,
+        waits,
+        released
+    } leaving_
+        = leaving::no; // for others to go on with; waits: for its handler
     std::optional<protocol::end_reason> reason_;
     bool is_done_ = false;
     std::move_only_function<void()> interrupt_;

@@ -50,6 +50,10 @@ void call_directory::begin(
             if (!begun)
                 return done(std::unexpected(begun.error()));
             auto const& output = begun->output;
+            if (begun->repeats) // whoever goes on with the first one runs it
+                request.again.reset();
+            if (request.again)
+                output->keep_answers();
             auto running = start(std::move(session), loop, output, std::move(request));
             done(begun_call{std::move(running), std::move(begun->following), begun->repeats});
             output->read_mail();
@@ -76,8 +80,14 @@ void call_directory::open(
     session_use const& use, base::loop& loop, call_request request,
     std::move_only_function<void(result<begun_stream>, call_request)> done)
 {
+    if (request.who.size() > context_.settings().max_identity_bytes)
+        return done(failure(errc::too_large), std::move(request));
     if (!context_.departures().admit_call())
         return done(failure(errc::unavailable), std::move(request));
+    bool const is_kept = context_.has_successors() && request.ids.size() == 1 && request.again
+        && request.again->message.size() <= context_.settings().max_rerun_bytes;
+    if (!is_kept)
+        request.again.reset();
     auto const& session = use.session();
     store::stream_key stream{session->key, context_.random()};
     auto reader = attachments_.reader_for(request.revision, request.from);
@@ -98,8 +108,16 @@ void call_directory::open(std::shared_ptr<beginning> of)
         meta.requests.push_back({id, protocol::longest_ended_answer(id)});
     meta.once = request.once;
     // A batch is of several minds: the careful defaults fit all of them.
-    if (request.ids.size() == 1)
-        meta.call_notes = to_text({request.traits.is_tool_call, request.traits.is_retry_safe});
+    if (request.ids.size() == 1) {
+        call_notes notes{request.traits.is_tool_call, request.traits.is_retry_safe};
+        if (request.again) {
+            notes.time = request.traits.max_duration.value_or(context_.settings().call_max);
+            notes.request = request.again->message;
+            meta.work = request.again->work;
+        }
+        meta.call_notes = to_text(notes);
+    }
+    meta.caller = request.who;
     meta.held_bytes = request.bytes;
     meta.has_unique_ids = context_.settings().duplicate_ids == duplicate_policy::reject;
     auto const& key = of->stream;
@@ -142,15 +160,51 @@ call_directory::begun_stream call_directory::make_stream(beginning& of, store::o
     return {std::move(output), std::move(reader), opened.repeats};
 }
 
+std::shared_ptr<call> call_directory::make(
+    std::shared_ptr<live_session> session, base::loop& loop, std::shared_ptr<call_output> output, call_request& request,
+    call::run_terms terms)
+{
+    auto made = std::make_shared<call>(
+        context_, *this, session, loop, std::move(output), std::move(request.ids.front()), request.traits,
+        std::move(request.trace));
+    terms.caller = std::move(request.who);
+    made->set_terms(std::move(terms));
+    add(*session, made);
+    return made;
+}
+
 std::shared_ptr<call> call_directory::start(
     std::shared_ptr<live_session> session, base::loop& loop, std::shared_ptr<call_output> output, call_request request)
 {
-    auto running = std::make_shared<call>(
-        context_, *this, session, loop, std::move(output), std::move(request.ids.front()), request.traits,
-        std::move(request.trace));
-    add(*session, running);
+    call::run_terms terms;
+    terms.may_be_handed_over = request.again.has_value();
+    auto running = make(std::move(session), loop, std::move(output), request, std::move(terms));
     running->begin();
     return running;
+}
+
+void call_directory::run_again(
+    session_use const& use, base::loop& loop, store::stream_key const& stream, store::claimed_call const& claimed,
+    call_request request, std::optional<base::duration> time, protocol::end_reason why,
+    std::move_only_function<void(std::shared_ptr<call>)> run)
+{
+    auto const output = std::make_shared<stream_output>(
+        context_, loop, stream, claimed.fence, flow_for(context_.settings(), request.traits), request.ids.size());
+    output->keep_answers();
+    watch_record(use.session());
+    call::run_terms terms;
+    terms.may_be_handed_over = claimed.attempt < most_attempts;
+    terms.progress = claimed.progress;
+    terms.time = time;
+    auto const running = make(use.session(), loop, output, request, std::move(terms));
+    context_.metrics().calls_run_again.Increment();
+    running->begin_again();
+    output->go_on(
+        running, claimed, protocol::rerun_notice(claimed.attempt, why),
+        [weak = std::weak_ptr(running), run = std::move(run)]() mutable {
+            if (auto const on = weak.lock(); on && !on->is_ended())
+                run(on);
+        });
 }
 
 std::shared_ptr<batch> call_directory::start_batch(
@@ -209,7 +263,7 @@ void call_directory::add(live_session& session, std::shared_ptr<call> const& fre
     context_.metrics().calls_started.Increment();
     // Added behind the back of interrupt_all(): whoever took the session's lock second sees the other.
     if (is_interrupting_.load())
-        fresh->loop().post([fresh] { fresh->end(protocol::end_reason::interrupted); });
+        fresh->loop().post([fresh] { fresh->interrupt(); });
 }
 
 void call_directory::call_done(call& gone)
@@ -344,7 +398,7 @@ void call_directory::interrupt_all()
     is_interrupting_.store(true);
     for (auto const& session : table_.all())
         for (auto const& each : session->calls())
-            each->loop().post([each] { each->end(protocol::end_reason::interrupted); });
+            each->loop().post([each] { each->interrupt(); });
 }
 
 bool call_directory::runs(store::stream_key const& stream)

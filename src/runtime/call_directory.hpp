@@ -26,6 +26,9 @@ namespace belay::runtime {
 
 class stream_output;
 
+/// So often a call is run, by whoever, before it ends with `owner_lost` or `interrupted`.
+constexpr std::uint32_t most_attempts = 2;
+
 struct call_request {
     std::vector<std::string> ids; ///< JSON text; a batch has several
     protocol::revision revision = protocol::newest_revision;
@@ -34,6 +37,8 @@ struct call_request {
     std::optional<store::once_key> once{};
     std::optional<protocol::trace_context> trace{};
     std::size_t bytes = 0; ///< of the message that asks for it; its arguments live as long as the call runs
+    store::identity who{};
+    std::optional<rerun_request> again{};
 };
 
 struct begun_call {
@@ -56,6 +61,12 @@ public:
     /// The same for a message with several requests.
     void
     begin_batch(session_use const& use, base::loop& loop, call_request request, store::completion<begun_batch> done);
+    /// Runs a call again that this node has claimed: on its stream, with what is left of its time. The client is told
+    /// why. The call is there at once, and `run` begins when it can.
+    void run_again(
+        session_use const& use, base::loop& loop, store::stream_key const& stream, store::claimed_call const& claimed,
+        call_request request, std::optional<base::duration> time, protocol::end_reason why,
+        std::move_only_function<void(std::shared_ptr<call>)> run);
     /// One request of a batch.
     [[nodiscard]] std::shared_ptr<call>
     begin_member(std::shared_ptr<batch> const& of, std::uint32_t number, std::string id, call_traits const& traits);
@@ -82,7 +93,7 @@ public:
     /// to be heard.
     void take_answer(live_session const& session, protocol::message const& answer, store::completion<void> done);
 
-    /// Ends every call with `interrupted`. From any thread.
+    /// The process stops: see call::interrupt(). From any thread.
     void interrupt_all();
     /// Whether the call with that stream runs here, or is about to.
     [[nodiscard]] bool runs(store::stream_key const& stream);
@@ -111,6 +122,9 @@ private:
     std::shared_ptr<call> start(
         std::shared_ptr<live_session> session, base::loop& loop, std::shared_ptr<call_output> output,
         call_request request);
+    [[nodiscard]] std::shared_ptr<call> make(
+        std::shared_ptr<live_session> session, base::loop& loop, std::shared_ptr<call_output> output,
+        call_request& request, call::run_terms terms);
     std::shared_ptr<batch> start_batch(
         std::shared_ptr<live_session> session, base::loop& loop, std::shared_ptr<call_output> output,
         call_request request);

@@ -47,15 +47,17 @@ public:
     /// A message. Returns the outcome if there is one at once; otherwise takes `done`, which is called on the loop.
     [[nodiscard]] virtual std::optional<std::error_code> emit(std::string message, emitted& done) = 0;
     /// Of one request. Newest wins; never waits.
-    virtual void progress(std::uint32_t request, std::string message) = 0;
+    virtual void progress(std::uint32_t request, double value, std::string message) = 0;
     /// The answer to a request; what it has asked is withdrawn. Nothing can follow the answer to the last one.
     virtual void answer(open_request of, std::string response) = 0;
 
     /// The stream, if what is said is kept in one: whoever reads it can come back, and be asked. From any thread.
     [[nodiscard]] virtual std::optional<store::stream_id> stream() const noexcept { return std::nullopt; }
     /// Asks the client. `done` is called once, on the loop, unless the output is over first. Gives the question's
-    /// number.
-    virtual std::uint64_t ask(std::uint32_t request, std::string_view method, std::string_view params, answered done)
+    /// number. Whoever runs the call again and asks under the same key gets the answer that was given, if there was
+    /// one; empty: no key.
+    virtual std::uint64_t
+    ask(std::uint32_t request, std::string_view method, std::string_view params, std::string_view key, answered done)
         = 0;
     /// The question is not of interest any more; the client is told.
     virtual void withdraw(std::uint64_t question) = 0;
@@ -64,6 +66,9 @@ public:
     /// Closes the connection that reads, not the output; its client comes back after `retry`. Nothing happens where
     /// nobody can come back.
     virtual void close_connection(std::chrono::milliseconds) {}
+    /// Gives the stream up for others to go on with; nothing that is said from now on is heard. `done` is called on the
+    /// loop once nobody takes the stream for ours. Only where there is a stream.
+    virtual void release(std::move_only_function<void()> done) { done(); }
 };
 
 /// The answer in the place of the one that the handler would have given.

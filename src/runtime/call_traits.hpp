@@ -18,6 +18,12 @@ struct call_traits {
     bool has_started = true; ///< false once the call has ended before its handler was started
 };
 
+/// A request that may be run again, elsewhere, when its run was lost.
+struct rerun_request {
+    std::uint64_t work = 0; ///< names what it runs: whoever has just that may run it; never 0
+    std::string message;    ///< the request as JSON text
+};
+
 /// A request that waits for its answer, and what is needed to end it in another way than its handler says.
 struct open_request {
     std::uint32_t number = 0; ///< which request of its message; a batch has several

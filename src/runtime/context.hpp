@@ -29,6 +29,8 @@ public:
     [[nodiscard]] observe::metrics& metrics() noexcept { return metrics_; }
     [[nodiscard]] base::logger const& log() const noexcept { return log_; }
     [[nodiscard]] runtime::departures& departures() noexcept { return departures_; }
+    /// Whether others, or another process in this one's place, can go on with what is here.
+    [[nodiscard]] bool has_successors() const noexcept { return store_.promise() != store::durability::process; }
     /// This incarnation of the node, as the store knows it.
     [[nodiscard]] std::string const& owner() const noexcept { return owner_; }
 

@@ -46,13 +46,13 @@ void direct_output::start()
     flush();
 }
 
-void direct_output::progress(std::uint32_t request, std::string message)
+void direct_output::progress(std::uint32_t request, double value, std::string message)
 {
     // There is no log that could be cut short: of what a reader leaves lying, the newest is kept.
     if (!is_caught_up() && message.size() <= context().settings().limits.event_bytes)
         late_progress_.insert_or_assign(request, std::move(message));
     else
-        paced_output::progress(request, std::move(message));
+        paced_output::progress(request, value, std::move(message));
 }
 
 void direct_output::close_request(std::uint32_t request)
@@ -61,7 +61,7 @@ void direct_output::close_request(std::uint32_t request)
         say(std::move(late.mapped()));
 }
 
-std::uint64_t direct_output::ask(std::uint32_t, std::string_view, std::string_view, answered done)
+std::uint64_t direct_output::ask(std::uint32_t, std::string_view, std::string_view, std::string_view, answered done)
 {
     loop().post([done = std::move(done)]() mutable { done(failure(errc::unavailable)); });
     return 0;

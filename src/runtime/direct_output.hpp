@@ -22,8 +22,10 @@ public:
     /// Sends what was said so far in one write; from now on messages leave as they come.
     void start();
 
-    void progress(std::uint32_t request, std::string message) override;
-    std::uint64_t ask(std::uint32_t request, std::string_view method, std::string_view params, answered done) override;
+    void progress(std::uint32_t request, double value, std::string message) override;
+    std::uint64_t
+    ask(std::uint32_t request, std::string_view method, std::string_view params, std::string_view key,
+        answered done) override;
     void withdraw(std::uint64_t) override {}
     void relay_question(std::string message, std::move_only_function<void()> failed) override;
 

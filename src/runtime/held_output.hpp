@@ -20,7 +20,7 @@ public:
 
     void begin(std::weak_ptr<output_user> user) override { user_ = std::move(user); }
     [[nodiscard]] std::optional<std::error_code> emit(std::string, emitted&) override { return std::error_code(); }
-    void progress(std::uint32_t, std::string) override {}
+    void progress(std::uint32_t, double, std::string) override {}
     void answer(open_request, std::string response) override
     {
         if (auto answer = std::exchange(answer_, nullptr))
@@ -28,7 +28,7 @@ public:
         if (auto const user = user_.lock())
             user->finished(std::nullopt);
     }
-    std::uint64_t ask(std::uint32_t, std::string_view, std::string_view, answered done) override
+    std::uint64_t ask(std::uint32_t, std::string_view, std::string_view, std::string_view, answered done) override
     {
         loop_.post([done = std::move(done)]() mutable { done(failure(errc::unavailable)); });
         return 0;

@@ -34,7 +34,10 @@ struct node::periodic {
     periodic(node& node, base::loop& loop)
         : lapsed(
               loop, look_interval,
-              [&node, &loop] { node.recovery_.while_alive(loop.now(), [&node] { node.recovery_.end_lapsed(); }); }),
+              [&node, &loop] {
+                  auto const now = loop.now();
+                  node.recovery_.while_alive(now, [&node, now] { node.recovery_.look_for_lapsed(now); });
+              }),
           forgotten(loop, node.settings().lease / 3, [&node] { node.recovery_.end_forgotten(); }),
           in_use(
               loop, std::min(activity_write_interval, node.settings().limits.session_idle / 4),
@@ -58,7 +61,7 @@ node::node(
     base::logger log)
     : context_(std::move(settings), store, random, metrics, std::move(log)), sessions_(context_, table_),
       attachments_(context_, table_), calls_(context_, table_, attachments_), announcer_(context_),
-      recovery_(context_, calls_)
+      recovery_(context_, sessions_, calls_)
 {
     recovery_.renew();
 }

@@ -23,6 +23,8 @@ public:
         base::logger log);
     ~node();
 
+    /// Calls of lost nodes that may run again are run with this one. Before start().
+    void run_with(service& service) { recovery_.run_with(*this, service); }
     /// Starts the periodic work on that loop: reaper, sweep, lease.
     void start(base::loop& loop);
     /// On the loop given to start().

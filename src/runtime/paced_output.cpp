@@ -58,20 +58,20 @@ void paced_output::say(std::string message)
     (void)machine_.emit(shared(std::move(message)), loop_.now(), actions_);
 }
 
-void paced_output::progress(std::uint32_t, std::string message)
+void paced_output::progress(std::uint32_t, double value, std::string message)
 {
     if (message.size() > context_.settings().limits.event_bytes)
         return;
     if (is_shared_) // the newest of one request must not replace another's
         say(std::move(message));
     else
-        machine_.progress(shared(std::move(message)), loop_.now(), actions_);
+        machine_.progress(shared(std::move(message)), loop_.now(), actions_, value);
     perform();
 }
 
-std::uint64_t paced_output::put_question(std::string message, std::uint32_t number)
+std::uint64_t paced_output::put_question(std::string message, std::uint32_t number, store::bytes key)
 {
-    return machine_.ask(shared(std::move(message)), number, actions_);
+    return machine_.ask(shared(std::move(message)), number, actions_, std::move(key));
 }
 
 void paced_output::answer(open_request of, std::string response)

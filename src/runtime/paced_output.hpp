@@ -20,7 +20,7 @@ class paced_output : public call_output, public std::enable_shared_from_this<pac
 public:
     void begin(std::weak_ptr<output_user> user) override;
     [[nodiscard]] std::optional<std::error_code> emit(std::string message, emitted& done) override;
-    void progress(std::uint32_t request, std::string message) override;
+    void progress(std::uint32_t request, double value, std::string message) override;
     void answer(open_request of, std::string response) override;
 
 protected:
@@ -44,11 +44,13 @@ protected:
     /// Says something that waits for nobody and whose failure is nobody's concern.
     void say(std::string message);
     /// Gives the machine a question.
-    [[nodiscard]] std::uint64_t put_question(std::string message, std::uint32_t number);
+    [[nodiscard]] std::uint64_t put_question(std::string message, std::uint32_t number, store::bytes key);
     /// Does what the machine wants done by now.
     void perform();
     /// Nothing that is said from now on is heard by anybody.
     void lose(std::error_code why);
+    /// The same, and nobody is told.
+    void end();
 
     [[nodiscard]] node_context& context() const noexcept { return context_; }
     [[nodiscard]] base::loop& loop() const noexcept { return loop_; }
@@ -64,7 +66,6 @@ private:
     void perform(engine::answered const& action);
     void perform(engine::answer_refused const& action);
     void arm();
-    void end();
 
     node_context& context_;
     base::loop& loop_;

@@ -23,6 +23,8 @@ public:
         std::optional<std::uint64_t> blank; ///< its place in the log; kept() gives it if it is not known yet
     };
 
+    /// Numbers up to that one were used before.
+    void go_on_after(std::uint64_t number) noexcept { last_number_ = number; }
     /// Numbers are never used twice.
     [[nodiscard]] std::uint64_t next_number() noexcept { return ++last_number_; }
     /// `request` is which request of the stream asks, `ticket` the name of what is being appended.

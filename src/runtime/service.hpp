@@ -41,6 +41,7 @@ struct start_call {
     std::move_only_function<void(std::shared_ptr<call>)> run;
     std::optional<store::once_key> once{}; ///< a second call with this key repeats the first instead of running
     std::string progress_token;          ///< JSON text; empty: none. For repeating.
+    std::optional<rerun_request> again{}; ///< absent: it is run once
 };
 
 using outcome = std::variant<instant_answer, deferred_answer, start_call>;
@@ -81,6 +82,8 @@ public:
         = 0;
     /// Runs nothing yet. There is a route for every request, also for one that will be refused.
     [[nodiscard]] virtual route find(protocol::message const& request) = 0;
+    /// Whether it has what a rerun_request names.
+    [[nodiscard]] virtual bool can_run(std::uint64_t work) const = 0;
 };
 
 }

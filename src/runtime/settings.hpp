@@ -26,9 +26,11 @@ struct settings {
     base::duration call_max = std::chrono::hours(1);
     base::duration lease = std::chrono::seconds(15);
     std::chrono::milliseconds retry{3000};
-    std::size_t max_subscriptions = 1000;           ///< per session
-    std::size_t max_subscription_bytes = 8 * 1024;  ///< the URI of one
-    std::size_t max_client_info = 16 * 1024;        ///< bytes of what a client says of itself
+    std::size_t max_rerun_bytes = 64 * 1024; ///< of a request that is kept to be run again; larger ones are not
+    std::size_t max_identity_bytes = 16 * 1024; ///< of what is kept of a caller with a call
+    std::size_t max_subscriptions = 1000; ///< per session
+    std::size_t max_subscription_bytes = 8 * 1024; ///< the URI of one
+    std::size_t max_client_info = 16 * 1024; ///< bytes of what a client says of itself
     std::size_t max_client_capabilities = 64 * 1024;
     std::size_t open_with_origin = 4;
     std::size_t open_without_origin = 64;

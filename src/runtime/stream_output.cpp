@@ -47,17 +47,50 @@ std::shared_ptr<stream_output> stream_output::self()
     return std::static_pointer_cast<stream_output>(shared_from_this());
 }
 
-void stream_output::begin(std::weak_ptr<output_user> user)
+void stream_output::watch()
 {
-    paced_output::begin(std::move(user));
     watch_ = context().store().watch(
         stream_, interest::reader | interest::mail,
         hints_to(loop(), pending_, std::weak_ptr(self()), [](stream_output& self, interest what) { self.hint(what); }));
+}
+
+void stream_output::begin(std::weak_ptr<output_user> user)
+{
+    paced_output::begin(std::move(user));
+    watch();
     // It was opened with a reader: flow control holds from the first event, whenever the store says where it is.
     store::reader_mark opened_with;
     opened_with.attached = true;
     reader_moved(opened_with);
     read_reader();
+}
+
+void stream_output::go_on(
+    std::weak_ptr<output_user> user, store::claimed_call const& from, std::string notice,
+    std::move_only_function<void()> ready)
+{
+    paced_output::begin(std::move(user));
+    watch();
+    read_reader();
+    questions_.go_on_after(from.last_question);
+    ready_ = std::move(ready);
+    for (auto const& [number, sequence] : from.questions)
+        tell_withdrawn(number);
+    say(std::move(notice));
+    perform();
+    // An answer that comes before its question is blank is kept under its key: the letters are read after that.
+    for (auto const& [number, sequence] : from.questions)
+        left_open_.push_back(sequence);
+    if (left_open_.empty())
+        return read_mail();
+    for (auto const sequence : std::vector(left_open_))
+        blank(sequence);
+}
+
+void stream_output::blanked(std::uint64_t sequence)
+{
+    if (std::erase(left_open_, sequence) > 0 && left_open_.empty())
+        read_mail();
 }
 
 void stream_output::hint(interest what)
@@ -91,7 +124,7 @@ void stream_output::read_reader()
 
 void stream_output::read_mail()
 {
-    if (is_over())
+    if (is_over() || !left_open_.empty())
         return;
     if (std::exchange(is_reading_mail_, true)) {
         has_more_mail_ = true;
@@ -116,13 +149,17 @@ void stream_output::read_mail()
             }
             if (self->has_more_mail_)
                 self->read_mail();
+            else if (letters && self->ready_ && !self->is_over())
+                std::exchange(self->ready_, nullptr)();
         });
 }
 
 void stream_output::open_letter(store::letter letter)
 {
     auto const user = this->user();
-    if (letter.what == store::letter::kind::answer)
+    if (letter.what == store::letter::kind::answer && ready_) // to what a former run has asked
+        given_answers_.insert_or_assign(std::move(letter.key), std::move(letter.body));
+    else if (letter.what == store::letter::kind::answer)
         take_answer(letter.number, std::move(letter.body));
     else if (user && letter.what == store::letter::kind::session_ended)
         user->end(protocol::end_reason::session_ended);
@@ -139,13 +176,20 @@ void stream_output::ask_again()
         read_mail();
     if (std::exchange(appends_again_, false))
         append();
+    if (std::exchange(releases_again_, false))
+        give_up_stream();
     for (auto const sequence : std::exchange(blanks_again_, {}))
         blank(sequence);
 }
 
-std::uint64_t stream_output::ask(std::uint32_t request, std::string_view method, std::string_view params, answered done)
+std::uint64_t stream_output::ask(
+    std::uint32_t request, std::string_view method, std::string_view params, std::string_view key, answered done)
 {
     auto const number = questions_.next_number();
+    if (auto const given = given_answers_.find(key); !key.empty() && given != given_answers_.end()) {
+        loop().post([done = std::move(done), answer = given->second]() mutable { done(std::move(answer)); });
+        return number;
+    }
     auto message = protocol::request(engine::to_string({stream_.stream, number}), method, params);
     bool const is_too_large = message.size() > context().settings().limits.event_bytes;
     if (is_finishing() || is_over() || is_too_large) {
@@ -153,7 +197,8 @@ std::uint64_t stream_output::ask(std::uint32_t request, std::string_view method,
         loop().post([done = std::move(done), why]() mutable { done(failure(why)); });
         return number;
     }
-    auto const ticket = put_question(std::move(message), static_cast<std::uint32_t>(number));
+    auto kept_under = keeps_answers_ && !key.empty() ? std::make_shared<std::string const>(key) : nullptr;
+    auto const ticket = put_question(std::move(message), static_cast<std::uint32_t>(number), std::move(kept_under));
     questions_.add(number, request, ticket, std::move(done));
     perform();
     return number;
@@ -164,7 +209,7 @@ void stream_output::relay_question(std::string message, std::move_only_function<
     if (is_over())
         return loop().post(std::move(failed));
     // Its answer goes to the call that asked it.
-    auto const ticket = put_question(std::move(message), 0);
+    auto const ticket = put_question(std::move(message), 0, nullptr);
     relays_.push_back({ticket, std::move(failed)});
     perform();
 }
@@ -225,8 +270,10 @@ void stream_output::blank(std::uint64_t sequence)
 {
     // Any other failure is harmless: the question is asked once more, and the second answer to it is ignored.
     context().store().blank(stream_, fence_, sequence, [self = self(), sequence](result<void> outcome) {
-        if (outcome || self->is_over() || !is_outcome_unknown(outcome.error()))
+        if (self->is_over())
             return;
+        if (outcome || !is_outcome_unknown(outcome.error()))
+            return self->blanked(sequence);
         self->blanks_again_.push_back(sequence);
         self->again_.after(ask_again_time);
     });
@@ -235,6 +282,28 @@ void stream_output::blank(std::uint64_t sequence)
 void stream_output::close_connection(std::chrono::milliseconds retry)
 {
     context().store().dismiss(stream_, {store::dismissal::asked, retry});
+}
+
+void stream_output::release(std::move_only_function<void()> done)
+{
+    end();
+    released_ = std::move(done);
+    give_up_stream();
+}
+
+void stream_output::give_up_stream()
+{
+    context().store().release(stream_, fence_, [self = self()](result<void> outcome) {
+        if (!outcome && is_outcome_unknown(outcome.error())) {
+            self->releases_again_ = true;
+            self->again_.after(ask_again_time);
+            return;
+        }
+        if (outcome)
+            self->context().store().publish(std::string(released_word));
+        if (auto released = std::exchange(self->released_, nullptr))
+            self->loop().post(std::move(released));
+    });
 }
 
 void stream_output::dismiss_reader()
@@ -278,6 +347,7 @@ void stream_output::close()
 {
     again_.cancel();
     watch_.reset();
+    auto const never_ready = std::exchange(ready_, nullptr);
     auto const unanswered = std::exchange(questions_, {}); // what they hold may hold this
 }
 

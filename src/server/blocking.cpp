@@ -82,8 +82,15 @@ belay::session blocking_state::session() const
 
 void blocking_state::run() noexcept
 {
-    if (is_cancelled()) // between the queue and here
+    if (is_cancelled()) { // between the queue and here
+        job_.run = nullptr;
+        place_.reset();
+        loop_.post([self = shared_from_this()] {
+            if (auto const on = self->on_.lock())
+                on->handler_left();
+        });
         return;
+    }
     std::optional<std::string> response;
     try {
         auto context = access::make<blocking_call>(*this);
@@ -119,7 +126,7 @@ void blocking_state::progress(double value, std::optional<double> total, std::st
         return;
     progress_ = value;
     auto const& text = protocol::facts_of(job_.revision).has_progress_messages ? message : std::string();
-    put({progress_notice(job_.token, value, total, text), std::nullopt});
+    put({progress_notice(job_.token, value, total, text), std::nullopt, value});
 }
 
 void blocking_state::put(message fresh)
@@ -187,7 +194,7 @@ void blocking_state::flush()
     auto const record = on->session().current_record();
     for (auto& each : messages) {
         if (!each.level)
-            on->progress(std::move(each.text));
+            on->progress(each.progress, std::move(each.text));
         else if (wants(*record, *each.level))
             emit(*on, std::move(each.text));
     }
@@ -199,6 +206,7 @@ void blocking_state::flush()
         node_.metrics().task_failures.Increment();
         on->end(protocol::end_reason::interrupted);
     }
+    on->handler_left();
 }
 
 void blocking_state::emit(runtime::call& on, std::string text)

@@ -49,6 +49,7 @@ private:
     struct message {
         std::string text;
         std::optional<log_level> level; ///< none: progress
+        double progress = 0;
     };
 
     void finish(std::optional<std::string> response);

@@ -250,6 +250,7 @@ void call_state::progress(double value, std::optional<double> total, std::string
 {
     if (!context_.token.empty())
         on_->progress(
+            value,
             progress_notice(context_.token, value, total, speaks().has_progress_messages ? message : std::string()));
 }
 
@@ -319,6 +320,7 @@ void start_life(std::shared_ptr<call_state> const& state, task<void> life)
     asio::co_spawn(
         executor, std::move(life),
         asio::bind_cancellation_slot(state->signal().slot(), [state, on](std::exception_ptr failure) {
+            on->handler_left();
             // Lives catch what handlers throw; what comes here is the end of memory, or the loop going away.
             if (failure) {
                 state->node().metrics().task_failures.Increment();

@@ -132,6 +132,15 @@ auto in_session(F work)
     };
 }
 
+/// Names the tool as far as a call of it depends on it: its name, what it takes and what it gives.
+std::uint64_t work_of(tool_definition const& tool)
+{
+    auto text = tool.name + '\n' + json_text::to_json(tool.input_schema);
+    if (tool.output_schema)
+        text += '\n' + json_text::to_json(*tool.output_schema);
+    return std::max<std::uint64_t>(base::fingerprint(text), 1);
+}
+
 bool is_name(std::string_view name)
 {
     auto const is_allowed = [](char c) {
@@ -208,6 +217,11 @@ void server_core::publish(std::shared_ptr<tool_definition> fresh, bool is_broken
             throw std::invalid_argument(
                 "tool " + fresh->name + " cannot wait, so " + fresh->needs_waiting
                 + "; if it takes long, say that it is blocking()");
+        if (fresh->runs_again && !fresh->read_only.value_or(false) && !fresh->idempotent.value_or(false))
+            throw std::invalid_argument(
+                "tool " + fresh->name + " can be run again only if that does no harm: say that it is read_only() or idempotent()");
+        if (fresh->runs_again)
+            fresh->work = work_of(*fresh);
         listed as{fresh->name, texts_by_revision([&](std::string& out, protocol::revision revision) {
                       append_tool(out, *fresh, revision);
                   })};
@@ -497,6 +511,13 @@ runtime::route server_core::find_tool(protocol::message const& request) const
     return route;
 }
 
+bool server_core::can_run(std::uint64_t work) const
+{
+    auto const tools = tools_.now();
+    return std::ranges::any_of(
+        tools->in_order, [&](auto const& each) { return each->what->runs_again && each->what->work == work; });
+}
+
 runtime::outcome server_core::set_level(runtime::incoming const& request) const
 {
     auto const* value = request.message.params ? request.message.params->if_contains("level") : nullptr;
@@ -580,7 +601,11 @@ server_core::call_tool(runtime::incoming const& request, std::shared_ptr<tool_de
     traits.max_duration = tool.timeout;
     traits.orphan_limit = tool.orphan_limit;
     traits.waits_for_reader = tool.waits_for_reader && !tool.blocking;
-    return runtime::start_call{traits, in_turn(tool.admission, std::move(*begin)), std::move(*once), token};
+    runtime::start_call start{traits, in_turn(tool.admission, std::move(*begin)), std::move(*once), token};
+    if (tool.runs_again)
+        start.again = runtime::rerun_request{
+            tool.work, protocol::request_text(message.id, message.method, json_text::to_json(*message.params))};
+    return start;
 }
 
 }

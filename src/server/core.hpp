@@ -99,6 +99,7 @@ public:
     [[nodiscard]] std::string
     initialize_result(protocol::revision revision, runtime::session_mode mode, std::uint32_t offers) const override;
     [[nodiscard]] runtime::route find(protocol::message const& request) override;
+    [[nodiscard]] bool can_run(std::uint64_t work) const override;
 
 private:
     enum class list { tools, resources, prompts };

@@ -223,6 +223,14 @@ tool_entry& tool_entry::never_wait()
     return *this;
 }
 
+tool_entry& tool_entry::on_interruption(after_interruption what)
+{
+    definition_.runs_again = what == rerun;
+    if (definition_.runs_again)
+        definition_.needs_waiting = "nothing interrupts it";
+    return *this;
+}
+
 // --- resources
 
 resource_entry::resource_entry(

@@ -325,7 +325,7 @@ task<json::object> call_state::ask(
         throw std::logic_error("a call asked twice under the key " + key);
     auto const wait = std::make_shared<wait_for<result<std::string>>>(shared_from_this(), failure(errc::timed_out));
     open_question const question(
-        *on_, on_->ask(method, params, [weak = std::weak_ptr(wait)](result<std::string> given) {
+        *on_, on_->ask(method, params, key, [weak = std::weak_ptr(wait)](result<std::string> given) {
             if (auto const waiting = weak.lock())
                 waiting->resume_with(std::move(given));
         }));

@@ -50,6 +50,9 @@ void memory_store::claim(stream_key const& key, fence seen, std::string const& o
             claimed.questions.emplace_back(each.number, each.sequence);
         claimed.attempt = call.attempt;
         claimed.age = at.now - call.opened_at;
+        claimed.last_question = call.last_question;
+        claimed.progress = call.progress;
+        claimed.repeats = call.repeats;
         return claimed;
     }();
     done(std::move(outcome));
@@ -114,6 +117,15 @@ void memory_store::find(session_key const& key, std::string_view request_id, com
 
 // --- letters
 
+namespace {
+
+std::size_t charge_of(letter const& each) noexcept
+{
+    return letter_overhead + each.body.size() + each.key.size();
+}
+
+}
+
 template<class F>
 void memory_store::take_letters(stream& of, F const& condition)
 {
@@ -122,7 +134,7 @@ void memory_store::take_letters(stream& of, F const& condition)
             return false;
         if (each.what == letter::kind::session_ended)
             return true;
-        auto const charge = letter_overhead + each.body.size();
+        auto const charge = charge_of(each);
         of.mail_charge -= charge;
         release_bytes(of.of, charge);
         return true;
@@ -168,7 +180,11 @@ void memory_store::post(stream_key const& key, letter letter, completion<void> d
             return {};
         auto& to = *found->second;
         if (letter.what != letter::kind::session_ended) {
-            auto const charge = letter_overhead + letter.body.size();
+            letter.key.clear();
+            if (auto const question = std::ranges::find(to.questions, letter.number, &stream::open_question::number);
+                letter.what == letter::kind::answer && question->key)
+                letter.key = *question->key;
+            auto const charge = charge_of(letter);
             // It makes room in the end, because its call goes on or ends: it may use what is kept for answers.
             demand const need{.bytes = charge, .is_final = true};
             if (auto const room = make_room(at, *session, need); !room)

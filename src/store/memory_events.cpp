@@ -16,6 +16,7 @@ result<stream_top> memory_store::append_events(visit& at, stream& into, std::vec
     };
     std::size_t need = 0;
     std::size_t reserved = 0; // the part of `need` that was set aside
+    std::size_t keys = 0;     // of questions
     bool is_too_large = false;
     for (auto& each : into.requests)
         each.is_counted = each.answered_at != 0;
@@ -26,6 +27,8 @@ result<stream_top> memory_store::append_events(visit& at, stream& into, std::vec
         if (event.payload->size() > limits_.event_bytes && !(is_reserved && charge <= answers->reserve))
             is_too_large = true;
         need += charge;
+        if (event.kind == event_kind::question && event.key)
+            keys += event.key->size();
         if (is_reserved)
             reserved += answers->reserve;
     }
@@ -34,9 +37,9 @@ result<stream_top> memory_store::append_events(visit& at, stream& into, std::vec
     bool const is_final = reserved > 0 || finish;
     if (finish)
         reserved = into.reserved;
-    if (need > reserved)
+    if (need + keys > reserved)
         if (auto const room
-            = make_room(at, session, {.bytes = need - reserved, .is_final = is_final, .appending = &into});
+            = make_room(at, session, {.bytes = need + keys - reserved, .is_final = is_final, .appending = &into});
             !room)
             return std::unexpected(room.error());
     release_bytes(session, reserved);
@@ -48,13 +51,18 @@ result<stream_top> memory_store::append_events(visit& at, stream& into, std::vec
             answers->answered_at = into.top.sequence;
             take_letters_of(into, letter::kind::cancel, event.number);
         }
-        if (event.kind == event_kind::question)
-            into.questions.push_back({event.number, into.top.sequence});
+        if (event.kind == event_kind::question) {
+            into.questions.push_back({event.number, into.top.sequence, std::move(event.key)});
+            into.last_question = std::max(into.last_question, event.number);
+        }
+        if (event.progress)
+            into.progress = std::max(into.progress.value_or(*event.progress), *event.progress);
         if (into.appended_at)
             into.appended_at->push_back(at.now);
     }
     into.charge += need;
-    add_bytes(session, need);
+    into.mail_charge += keys;
+    add_bytes(session, need + keys);
     if (std::exchange(into.has_blank, false))
         trim_unpinned(into);
     while (into.events.size() > 1
@@ -76,7 +84,7 @@ result<stream_top> memory_store::append_events(visit& at, stream& into, std::vec
 
 void memory_store::end_call(visit& at, stream& of)
 {
-    of.questions.clear();
+    take_questions(of, [](auto const&) { return true; });
     take_all_letters(of);
     if (!of.runs_with)
         return;
@@ -129,9 +137,11 @@ void memory_store::append_standalone(
         if (!appended)
             return appended;
         if (writer == into.writers.end()) {
-            std::erase_if(into.writers, [&](auto const& each) {
-                return !each.owner->is_alive(at.now) && each.at + late_command_limit < at.now;
-            });
+            // One that stood still may come back and repeat its last append: the dead are forgotten when they are many.
+            if (into.writers.size() >= remembered_owners)
+                std::erase_if(into.writers, [&](auto const& each) {
+                    return !each.owner->is_alive(at.now) && each.at + late_command_limit < at.now;
+                });
             into.writers.push_back({lease_of(owner), 0, {}, at.now});
             writer = std::prev(into.writers.end());
         }
@@ -153,10 +163,11 @@ void memory_store::blank(stream_key const& key, fence fence, std::uint64_t seque
         auto& of = **found;
         if (of.fence != fence)
             return failure(errc::fenced);
-        std::erase_if(of.questions, [&](auto const& question) {
+        take_questions(of, [&](auto const& question) {
             if (question.sequence != sequence)
                 return false;
-            take_letters_of(of, letter::kind::answer, question.number);
+            if (!question.key)
+                take_letters_of(of, letter::kind::answer, question.number);
             return true;
         });
         if (auto* const event = const_cast<stored_event*>(of.find_event(sequence))) {

@@ -74,7 +74,9 @@ void memory_store::note_known(visit& at, stream& of, reader_id const& reader)
             newest = std::max(newest, reader.connection);
             return;
         }
-    std::erase_if(of.last_readers, [&](auto const& each) { return !each.first->is_alive(at.now); });
+    // One that stood still may come back, and what it had sent before that may come late.
+    if (of.last_readers.size() >= remembered_owners)
+        std::erase_if(of.last_readers, [&](auto const& each) { return !each.first->is_alive(at.now); });
     of.last_readers.emplace_back(lease_of(reader.owner), reader.connection);
 }
 

@@ -121,7 +121,7 @@ void memory_store::forget(stream& from, stored_event const& event)
     release_bytes(from.of, charge);
     // The questions of a call are open until they are blank; those of nobody only while they are kept.
     if (from.is_standalone() && event.kind == event_kind::question)
-        std::erase_if(from.questions, [&](auto const& each) { return each.sequence == event.sequence; });
+        take_questions(from, [&](auto const& each) { return each.sequence == event.sequence; });
     if (counter_)
         counter_->trimmed(1, event.sequence > from.reader.sent ? 1 : 0);
 }

@@ -114,11 +114,14 @@ struct memory_store::stream {
     struct open_question {
         std::uint32_t number;
         std::uint64_t sequence;
+        bytes key; // null: none
     };
     std::vector<open_question> questions; // not blank yet, even if retention has passed them by
+    std::uint32_t last_question = 0;
+    std::optional<double> progress;
     std::vector<letter> mail;
     std::uint64_t last_letter = 0;
-    std::size_t mail_charge = 0;
+    std::size_t mail_charge = 0; // with the keys of questions
 
     // Of the standalone stream: the last append of each owner.
     struct writer {
@@ -131,7 +134,7 @@ struct memory_store::stream {
 
     [[nodiscard]] bool is_standalone() const noexcept { return meta.kind == stream_kind::standalone; }
     [[nodiscard]] stream_key key() const;
-    [[nodiscard]] call_ref call(std::uint32_t place = 0) const { return {key(), owner, fence, place}; }
+    [[nodiscard]] call_ref call(std::uint32_t place = 0) const { return {key(), owner, fence, place, meta.work}; }
     [[nodiscard]] std::uint64_t first_kept() const noexcept
     {
         if (!pinned.empty())
@@ -279,6 +282,7 @@ constexpr std::uint8_t all_bits = 0xff;
 
 // What is remembered of an owner's last command, to know it again, for as long as it may come again.
 constexpr base::duration late_command_limit = std::chrono::minutes(1);
+constexpr std::size_t remembered_owners = 16;
 
 // What things cost beside their texts: the thing itself, its places in tables, the allocator.
 constexpr std::size_t session_overhead = 3072; // with its standalone stream, what the node keeps of it, a reader
@@ -293,6 +297,19 @@ constexpr std::size_t record_overhead = 320; // its name is kept twice
 [[nodiscard]] inline std::size_t charge_of(bytes const& payload) noexcept
 {
     return payload->size() + event_overhead;
+}
+
+template<class F>
+void memory_store::take_questions(stream& of, F const& condition)
+{
+    std::erase_if(of.questions, [&](auto const& each) {
+        if (!condition(each))
+            return false;
+        auto const charge = each.key ? each.key->size() : 0;
+        of.mail_charge -= charge;
+        release_bytes(of.of, charge);
+        return true;
+    });
 }
 
 /// Runs a function when the watch is over.

@@ -188,6 +188,8 @@ private:
     [[nodiscard]] fence next_fence(base::time_point now) noexcept;
     template<class F>
     void take_letters(stream& of, F const& condition);
+    template<class F>
+    void take_questions(stream& of, F const& condition);
     void take_letters_of(stream& of, letter::kind what, std::uint32_t number);
     void take_all_letters(stream& of);
     /// Whether somebody waits for such a letter, and has none.

@@ -9,7 +9,7 @@ namespace {
 
 std::size_t charge_of(stream_meta const& meta) noexcept
 {
-    std::size_t charge = stream_overhead + meta.dialect.size() + meta.call_notes.size();
+    std::size_t charge = stream_overhead + meta.dialect.size() + meta.call_notes.size() + meta.caller.size();
     for (auto const& each : meta.requests)
         charge += request_overhead + each.id.size();
     return charge;

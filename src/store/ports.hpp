@@ -123,8 +123,8 @@ public:
         completion<stream_top> done)
         = 0;
 
-    /// Takes the payload out of a kept question; its place stays, and letters that answer it go. No error if it is not
-    /// there any more.
+    /// Takes the payload out of a kept question; its place stays, and letters that answer it go, except where the
+    /// question has a key: those stay until the call is finished. No error if it is not there any more.
     virtual void blank(stream_key const& key, fence fence, std::uint64_t sequence, completion<void> done) = 0;
 
     /// The connection follows the stream, from the cursor on, and whoever followed it until now is dismissed; who is
@@ -192,17 +192,18 @@ public:
         std::string const& owner, std::optional<stream_key> after, std::size_t limit,
         completion<std::vector<call_ref>> done)
         = 0;
-    /// Gives a call up for others to claim; its fence is refused from then on.
+    /// Gives a call up for others to claim, who find it among the lapsed ones; its fence is refused from then on.
     virtual void release(stream_key const& key, fence fence, completion<void> done) = 0;
     /// The newest call of the session that has a request with this id and no answer to it. `errc::finished` if a newer
     /// one has an answer that has not arrived: whoever names the id cannot know of it, and means that one.
     virtual void find(session_key const& key, std::string_view request_id, completion<call_ref> done) = 0;
 
     /// Keeps a letter for whoever runs the call, now or later, until what it leads to is in the store: the answer that
-    /// a cancel or an end leads to, the blank that an answer leads to. Completes when it is kept. What nobody waits
-    /// for is dropped and is no error: a letter to a stream that is finished or gone, an answer to a question that is
-    /// not open or has one, a cancel of a request that is answered or cancelled. `errc::no_space` if there is no
-    /// room; letters are charged to the session. `errc::not_found` if the session is gone.
+    /// a cancel or an end leads to, the blank that an answer leads to; an answer under a key stays until the call is
+    /// finished, for whoever runs the call again. Completes when it is kept. What nobody waits for is dropped and is no
+    /// error: a letter to a stream that is finished or gone, an answer to a question that is not open or has one, a
+    /// cancel of a request that is answered or cancelled. `errc::no_space` if there is no room; letters are charged to
+    /// the session. `errc::not_found` if the session is gone.
     virtual void post(stream_key const& key, letter letter, completion<void> done) = 0;
     /// The letters after that one, oldest first. `errc::fenced` if the call belongs to someone else.
     virtual void

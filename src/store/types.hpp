@@ -58,6 +58,22 @@ struct expected_request {
     std::size_t answer_bytes = default_answer_bytes; ///< what an answer to it may have in a store that is full
 };
 
+/// Who makes a call, for whoever runs it or goes on with it. Never a token: tokens rotate, and open doors.
+struct identity {
+    std::string principal{};
+    std::vector<std::string> scopes{};
+    std::string claims{}; ///< JSON text of an object; empty: none
+
+    [[nodiscard]] std::size_t size() const noexcept
+    {
+        auto bytes = principal.size() + claims.size();
+        for (auto const& each : scopes)
+            bytes += sizeof(each) + each.size();
+        return bytes;
+    }
+    friend bool operator==(identity const&, identity const&) = default;
+};
+
 struct stream_meta {
     stream_kind kind = stream_kind::request;
     std::string dialect; ///< Kept for the runtime: the revision that the stream speaks.
@@ -65,6 +81,9 @@ struct stream_meta {
     std::optional<once_key> once{};
     /// Kept for the runtime: what another node needs to end the call, or to run it again.
     std::string call_notes{};
+    identity caller{}; ///< Kept for the runtime, and charged to the session.
+    /// Names what the call runs, for whoever may run it again; 0: it is not to be run again.
+    std::uint64_t work = 0;
     std::size_t held_bytes = 0; ///< what its call keeps in memory until the stream is finished
     /// Refused while another call of the session has one of its ids and no answer, or if two are equal.
     bool has_unique_ids = false;
@@ -79,6 +98,10 @@ struct event_data {
     event_kind kind = event_kind::ordinary;
     /// Of a response: which of the stream's requests it answers. Of a question: its number, which answers name.
     std::uint32_t number = 0;
+    /// Of a question: what the answer to it is kept under until the call is finished, so that another run of the call
+    /// need not ask. Null: the answer goes once it was heard.
+    bytes key{};
+    std::optional<double> progress{}; ///< how far the call says that it is; the highest is kept with the call
 };
 
 /// Sequences begin at 1; 0 is the place before the first event.
@@ -127,10 +150,10 @@ struct stream_state {
 
 /// Why a reader has to leave its stream.
 enum class dismissal {
-    taken_over,  ///< a newer reader follows the stream
+    taken_over, ///< a newer reader follows the stream
     over_budget, ///< the session has too many connections
-    asked,       ///< the call asked for it
-    stalled,     ///< it held the call up for too long
+    asked, ///< the call asked for it
+    stalled, ///< it held the call up for too long
 };
 
 struct dismissed_reader {
@@ -154,9 +177,9 @@ enum class standalone_policy { takeover, conflict };
 /// A connection that wants to follow a stream, and what is known of its client.
 struct reader_request {
     reader_id id;
-    bool can_return = true;         ///< the client resumes when its connection ends before its call
-    bool is_of_page = false;        ///< the request came from a web page; remembered with the session
-    std::size_t budget = 64;        ///< readers that the session may have, this one included
+    bool can_return = true; ///< the client resumes when its connection ends before its call
+    bool is_of_page = false; ///< the request came from a web page; remembered with the session
+    std::size_t budget = 64; ///< readers that the session may have, this one included
     std::size_t budget_of_page = 4; ///< the same once a web page has used the session
 };
 
@@ -167,7 +190,7 @@ struct attach_request {
     standalone_policy policy = standalone_policy::takeover;
     /// A reader whose connection is known to be broken: taking over from it is no fight between two.
     std::optional<reader_id> broken{};
-    bool insists = false;         ///< has waited long enough for its predecessor
+    bool insists = false; ///< has waited long enough for its predecessor
     bool wants_questions = false; ///< unanswered questions from before the cursor
     read_limit limit{};
 };
@@ -175,11 +198,11 @@ struct attach_request {
 struct attached_stream {
     stream_kind kind = stream_kind::request;
     std::string dialect;
-    bool waits = false;          ///< its predecessor is still leaving: attach again when woken, or insist
-    bool took_over = false;      ///< from a reader that was there
+    bool waits = false; ///< its predecessor is still leaving: attach again when woken, or insist
+    bool took_over = false; ///< from a reader that was there
     bool is_other_epoch = false; ///< the cursor came from an earlier life of the stream; reading begins anew
-    std::uint64_t start = 0;     ///< the first page begins after this sequence
-    page first;                  ///< empty while it waits
+    std::uint64_t start = 0; ///< the first page begins after this sequence
+    page first; ///< empty while it waits
     std::vector<bytes> questions;
 };
 
@@ -217,7 +240,7 @@ struct listed_session {
 
 struct session_list {
     std::vector<listed_session> sessions; ///< in the order of their names
-    std::size_t total = 0;                ///< of the store
+    std::size_t total = 0; ///< of the store
     bool has_more = false;
 };
 
@@ -242,6 +265,7 @@ struct call_ref {
     std::string owner; ///< node and incarnation; empty: released
     store::fence fence = 0;
     std::uint32_t request = 0; ///< where a call was looked for by a request's id: which of its requests
+    std::uint64_t work = 0; ///< as in its meta
 };
 
 /// A call that was taken over.
@@ -252,7 +276,10 @@ struct claimed_call {
     std::vector<std::uint32_t> unanswered; ///< its requests that have no answer yet
     std::vector<std::pair<std::uint32_t, std::uint64_t>> questions; ///< the open ones: number and sequence
     std::uint32_t attempt = 1; ///< which owner this is, counted from 1: the one that opened it
-    base::duration age{};      ///< since it was opened
+    base::duration age{}; ///< since it was opened
+    std::uint32_t last_question = 0; ///< the highest number that a question of it had
+    std::optional<double> progress{}; ///< how far it said that it was
+    std::optional<stream_id> repeats{}; ///< as when it was opened
 };
 
 /// A message for whoever runs a call.
@@ -262,6 +289,7 @@ struct letter {
     std::uint32_t number = 0; ///< of the question that is answered, or the request that is cancelled
     std::string body{};
     std::uint64_t order = 0; ///< given by the store: letters to one call, from 1
+    std::string key{}; ///< given by the store: of an answer, the key of its question
 };
 
 struct limits {

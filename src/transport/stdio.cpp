@@ -1,8 +1,9 @@
 #include "transport/stdio.hpp"
 
+#include "base/mutex.hpp"
+
 #include <cerrno>
 #include <condition_variable>
-#include <mutex>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <thread>
@@ -27,8 +28,9 @@ public:
     /// Waits for room for one more line. False: it is over.
     [[nodiscard]] bool enter()
     {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return is_over_ || (lines_ < read_ahead && !is_full_); });
+        base::lock lock(mutex_);
+        while (!is_over_ && (lines_ >= read_ahead || is_full_))
+            lock.wait(changed_);
         ++lines_;
         return !is_over_;
     }
@@ -51,13 +53,13 @@ private:
     void change(F const& how)
     {
         {
-            std::lock_guard const lock(mutex_);
+            base::lock const lock(mutex_);
             how();
         }
         changed_.notify_all();
     }
 
-    std::mutex mutex_;
+    base::mutex mutex_;
     std::condition_variable changed_;
     std::size_t lines_ = 0;
     bool is_full_ = false;
@@ -143,7 +145,7 @@ public:
     ~line_writer() override
     {
         {
-            std::lock_guard const lock(mutex_);
+            base::lock const lock(mutex_);
             is_ending_ = true;
         }
         wake_.notify_one();
@@ -154,7 +156,7 @@ public:
     {
         bool has_room = true;
         {
-            std::lock_guard const lock(mutex_);
+            base::lock const lock(mutex_);
             next_ += message;
             next_ += '\n';
             has_room = next_.size() <= write_ahead;
@@ -172,8 +174,9 @@ private:
             std::string bytes;
             bool tells = false;
             {
-                std::unique_lock lock(mutex_);
-                wake_.wait(lock, [&] { return !next_.empty() || is_ending_; });
+                base::lock lock(mutex_);
+                while (next_.empty() && !is_ending_)
+                    lock.wait(wake_);
                 if (next_.empty())
                     return;
                 bytes.swap(next_);
@@ -198,7 +201,7 @@ private:
     throttle& throttle_;
     std::function<void()> on_drained_;
     std::function<void()> on_broken_;
-    std::mutex mutex_;
+    base::mutex mutex_;
     std::condition_variable wake_;
     std::string next_;
     bool is_waited_for_ = false;

@@ -220,13 +220,15 @@ void streamable_http::run_batch(
     auto& loop = exchange->loop();
     auto const revision = use.revision();
     auto trace = trace_of(*exchange, body->batch.front());
-    runtime::call_request request{ids_of(body->batch),
-                                  revision,
-                                  {},
-                                  caller_of(exchange->request()),
-                                  {},
-                                  trace,
-                                  exchange->request().body().size()};
+    runtime::call_request request{
+        ids_of(body->batch),
+        revision,
+        {},
+        caller_of(exchange->request()),
+        {},
+        trace,
+        exchange->request().body().size(),
+        {std::string(anonymous), {}, {}}};
     node_.calls().begin_batch(
         use, loop, std::move(request),
         [this, exchange = std::move(exchange), body, revision, trace, session = use.session(),
@@ -298,7 +300,9 @@ void streamable_http::run_call(
         caller_of(exchange->request()),
         std::move(start.once),
         std::move(trace),
-        exchange->request().body().size()};
+        exchange->request().body().size(),
+        {std::string(anonymous), {}, {}},
+        std::move(start.again)};
     if (settings_.answer == answer_form::json) {
         if (request.once)
             return exchange->respond(

@@ -355,6 +355,68 @@ TEST_P(StoreContract, RefusesAnIdInUseWhereIdsAreUnique)
     EXPECT_TRUE(open_unique({made(2), 1}, {"0"})); // another session
 }
 
+// --- what is kept for whoever runs a call again
+
+TEST_P(StoreContract, GivesWhoeverClaimsACallWhatItNeedsToRunItAgain)
+{
+    stream_key const key{made(), 1};
+    stream_meta meta;
+    meta.requests = {{"1"}};
+    meta.call_notes = "notes";
+    meta.caller = {"alice", {"read", "write"}, R"({"sub":"a"})"};
+    meta.work = 7;
+    auto const opened = open_as(key, meta);
+    ASSERT_TRUE(opened);
+    auto far = event("far");
+    far.progress = 5;
+    auto near = event("near");
+    near.progress = 2;
+    ASSERT_TRUE(append(key, opened->fence, {far, near, question("q", 3), question("r", 4)}));
+    ASSERT_TRUE(blank(key, opened->fence, 4));
+    ASSERT_TRUE(release(key, opened->fence));
+    auto const found = lapsed_calls();
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].work, 7u);
+    EXPECT_TRUE(found[0].owner.empty());
+    for (int i = 0; i < 2; ++i) { // a repetition is told the same
+        auto const claimed = claim(key, opened->fence, node_2);
+        ASSERT_TRUE(claimed);
+        EXPECT_EQ(claimed->meta.call_notes, "notes");
+        EXPECT_EQ(claimed->meta.caller, meta.caller);
+        EXPECT_EQ(claimed->meta.work, 7u);
+        EXPECT_EQ(claimed->attempt, 2u);
+        EXPECT_EQ(claimed->progress, 5.0);
+        EXPECT_EQ(claimed->last_question, 4u);
+        EXPECT_EQ(claimed->questions, (std::vector<std::pair<std::uint32_t, std::uint64_t>>{{3, 3}}));
+        EXPECT_FALSE(claimed->repeats);
+    }
+}
+
+TEST_P(StoreContract, TellsWhoeverClaimsARepetitionWhatItRepeats)
+{
+    auto const session = made();
+    stream_meta meta;
+    meta.requests = {{"1"}};
+    meta.once = once_key{"k", 1};
+    ASSERT_TRUE(open_as({session, 1}, meta));
+    auto const second = open_as({session, 2}, meta);
+    ASSERT_TRUE(second);
+    auto const claimed = claim({session, 2}, second->fence, node_2);
+    ASSERT_TRUE(claimed);
+    EXPECT_EQ(claimed->repeats, stream_id(1));
+}
+
+TEST_P(StoreContract, ChargesASessionForWhoMakesItsCalls)
+{
+    auto const session = made();
+    auto const before = bytes();
+    stream_meta meta;
+    meta.requests = {{"1"}};
+    meta.caller.claims = std::string(10'000, 'x');
+    ASSERT_TRUE(open_as({session, 1}, meta));
+    EXPECT_TRUE(uses_bytes_between(before + 10'000, before + 20'000));
+}
+
 }
 
 }

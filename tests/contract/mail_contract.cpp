@@ -199,6 +199,45 @@ TEST_P(StoreContract, KeepsLettersOfCallsApart)
     EXPECT_EQ(error_of(read_mail({session, 1}, two)), errc::fenced);
 }
 
+TEST_P(StoreContract, KeepsAnAnswerUnderAKeyUntilTheCallIsFinished)
+{
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    auto const empty = bytes();
+    auto asked = question("q", 1);
+    asked.key = std::make_shared<std::string const>("name");
+    ASSERT_TRUE(append(key, fence, {asked, question("r", 2)}));
+    ASSERT_TRUE(post(key, answer_to(1)));
+    ASSERT_TRUE(post(key, answer_to(2)));
+    for (int i = 0; i < 2; ++i) { // a repetition takes no more away
+        ASSERT_TRUE(blank(key, fence, 1));
+        ASSERT_TRUE(blank(key, fence, 2));
+    }
+    EXPECT_TRUE(post(key, answer_to(1, "another"))); // the question is not open any more
+    auto const claimed = claim(key, fence, node_2);
+    ASSERT_TRUE(claimed);
+    auto const letters = read_mail(key, claimed->fence);
+    ASSERT_TRUE(letters);
+    ASSERT_EQ(letters->size(), 1u);
+    EXPECT_EQ(letters->front().number, 1u);
+    EXPECT_EQ(letters->front().key, "name");
+    finish(key, claimed->fence);
+    EXPECT_TRUE(uses_bytes_between(0, empty + 1024));
+}
+
+TEST_P(StoreContract, ChargesASessionForTheKeysOfItsQuestions)
+{
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    auto const before = bytes();
+    auto asked = question("q", 1);
+    asked.key = std::make_shared<std::string const>(std::string(10'000, 'k'));
+    ASSERT_TRUE(append(key, fence, {asked}));
+    EXPECT_TRUE(uses_bytes_between(before + 10'000, before + 12'000));
+    ASSERT_TRUE(blank(key, fence, 1));
+    EXPECT_TRUE(uses_bytes_between(before, before + 2'000));
+}
+
 }
 
 }

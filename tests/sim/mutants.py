@@ -86,6 +86,30 @@ mutants = {
         "    if (interrupt && !was_ended)\n        interrupt();",
         "    (void)was_ended;",
     ),
+    # Whoever goes on with a call does not know how far it was.
+    "progress_goes_back": (
+        "store/memory_calls.cpp",
+        "        claimed.progress = call.progress;\n",
+        "",
+    ),
+    # What was answered under a key is forgotten with its question.
+    "answer_forgotten": (
+        "store/memory_events.cpp",
+        "            if (!question.key)\n                take_letters_of",
+        "            take_letters_of",
+    ),
+    # A call is given up, and whoever stays is not looking.
+    "released_and_left": (
+        "runtime/recovery.cpp",
+        "    if (context_.departures().is_draining()) // whoever stays, or comes, runs it\n        return;",
+        "    if (lost.owner.empty())\n        return;",
+    ),
+    # A call is given up while its handler runs, and is run by two for good.
+    "handler_not_told": (
+        "runtime/call.cpp",
+        "    log(base::log_level::debug, \"call is handed over\", \"its handler is told\");\n    interrupt();",
+        "    release();",
+    ),
     # The lease is renewed, and those of others are not looked at.
     "nobody_recovers": (
         "runtime/recovery.cpp",

@@ -54,7 +54,7 @@ public:
 
     process(
         scheduler& scheduler, std::shared_ptr<link> way, runtime::settings const& settings, observe::metrics& metrics,
-        std::uint64_t seed, std::size_t loop_count, skew skew)
+        std::uint64_t seed, std::size_t loop_count, skew skew, runtime::service& service)
         : scheduler_(scheduler), clock_(scheduler.clock(), skew.ahead, skew.rate), random_(seed), way_(std::move(way))
     {
         for (std::size_t i = 0; i < loop_count; ++i) {
@@ -64,6 +64,7 @@ public:
         way_->set_home(*loops_.front());
         trouble(); // it has no lease yet
         node_ = std::make_unique<runtime::node>(settings, *way_, random_, metrics, base::logger());
+        node_->run_with(service);
         scheduler_.on(*loops_.front(), [&] { node_->start(*loops_.front()); });
     }
     process(process const&) = delete;
@@ -90,6 +91,10 @@ public:
     [[nodiscard]] bool has(sim_loop const* loop) const
     {
         return std::ranges::any_of(loops_, [&](auto const& each) { return each.get() == loop; });
+    }
+    [[nodiscard]] bool has(base::loop const& loop) const
+    {
+        return std::ranges::any_of(loops_, [&](auto const& each) { return each.get() == &loop; });
     }
 
     void pause(bool clock_stands_still)

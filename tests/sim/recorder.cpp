@@ -186,12 +186,28 @@ bool recorder::note_append(
         return false;
     }
     known.last = batch;
-    log.insert(log.end(), events.begin(), events.end());
+    for (auto const& each : events) {
+        log.push_back(each);
+        note_said(stream, each, log.size());
+    }
     appended_ += events.size();
     expect(
         top->sequence == log.size(),
         fmt::format("an append of {} events to a log of {} gave the top {}", events.size(), log.size(), top->sequence));
     return true;
+}
+
+void recorder::note_said(store::stream_id stream, store::event_data const& event, std::uint64_t sequence)
+{
+    if (event.progress) {
+        auto const [before, is_first] = progress_.try_emplace(stream, *event.progress);
+        expect(is_first || *event.progress > before->second, "the progress of a call went back");
+        before->second = *event.progress;
+    }
+    if (event.kind == store::event_kind::question && event.key) {
+        expect(!answered_keys_.contains({stream, *event.key}), "somebody is asked again what was answered");
+        asked_.insert_or_assign({stream, event.number}, asked{sequence, *event.key});
+    }
 }
 
 void recorder::append(
@@ -209,7 +225,9 @@ void recorder::append(
                 finish, top ? std::to_string(top->sequence) : top.error().message());
             auto* const call = find_call(key.stream);
             if (call && !top)
-                expect(top.error() != errc::fenced || call->fence != fence, "a call was refused that nobody took over");
+                expect(
+                    top.error() != errc::fenced || call->fence != fence || call->owner.empty(),
+                    "a call was refused that nobody took over");
             if (note_append(key.stream, std::to_string(fence), batch, copy, top) && top) {
                 expect(call != nullptr, "an append to a stream that was never opened");
                 if (call) {
@@ -294,8 +312,12 @@ void recorder::post(store::stream_key const& key, store::letter letter, store::c
     trace("post {:x} kind {} number {}", key.stream, static_cast<int>(letter.what), letter.number);
     auto const answered = letter.what == store::letter::kind::answer ? std::optional(letter.number) : std::nullopt;
     inner_.post(key, std::move(letter), [this, key, answered, done = std::move(done)](result<void> posted) mutable {
-        if (posted && answered)
+        if (posted && answered) {
             answers_come_.emplace(key.stream, *answered);
+            auto const question = asked_.find({key.stream, *answered});
+            if (question != asked_.end() && !is_blank(key.stream, question->second.sequence))
+                answered_keys_.emplace(key.stream, question->second.key);
+        }
         done(std::move(posted));
     });
 }
@@ -347,7 +369,9 @@ void recorder::claim(
                 expect(!call->is_finished, "a call was claimed that has its answer");
                 expect(got->fence > call->fence, "a fence went back");
                 auto const before = leases_.find(call->owner);
-                call->may_be_lost = call->may_be_lost || call->owner.empty() || is_lapsed(call->owner)
+                // By its own owner: it was told of a failure when it made the call, and runs nothing.
+                call->may_be_lost = call->may_be_lost || call->owner.empty() || call->owner == owner
+                    || is_lapsed(call->owner)
                     || (before != leases_.end() && before->second.revived_at >= call->opened_at);
                 call->owner = owner;
                 call->fence = got->fence;
@@ -359,6 +383,7 @@ void recorder::claim(
 void recorder::release(store::stream_key const& key, store::fence fence, store::completion<void> done)
 {
     inner_.release(key, fence, [this, key, fence, done = std::move(done)](result<void> released) mutable {
+        trace("release {:x} fence {}: {}", key.stream, fence, released ? "ok" : released.error().message());
         if (auto* const call = find_call(key.stream); released && call && call->fence == fence)
             call->owner.clear();
         done(std::move(released));

@@ -57,6 +57,11 @@ public:
     }
     [[nodiscard]] std::deque<recorded_call> const& calls() const noexcept { return calls_; }
     [[nodiscard]] recorded_call const* call_of(store::stream_id stream) const;
+    [[nodiscard]] bool was_taken_over(store::stream_id stream) const
+    {
+        auto const* const known = call_of(stream);
+        return known && known->may_be_lost;
+    }
     /// The sequence of the answer to a request; 0 if there is none.
     [[nodiscard]] std::uint64_t answer_to(store::stream_id stream, std::uint32_t number);
     /// Until when the owner lives, as far as is known now.
@@ -129,6 +134,8 @@ private:
     bool note_append(
         store::stream_id stream, std::string const& author, std::uint64_t batch,
         std::vector<store::event_data> const& events, result<store::stream_top> const& top);
+    /// What another run of a call must not say.
+    void note_said(store::stream_id stream, store::event_data const& event, std::uint64_t sequence);
 
     store::memory_store& inner_;
     base::clock const& clock_;
@@ -145,6 +152,13 @@ private:
     std::map<store::stream_id, std::size_t> refused_;
     std::set<std::pair<store::stream_id, std::uint64_t>> blanked_;
     std::set<std::pair<store::stream_id, std::uint32_t>> answers_come_;
+    struct asked {
+        std::uint64_t sequence;
+        std::string key;
+    };
+    std::map<std::pair<store::stream_id, std::uint32_t>, asked> asked_; // questions with a key, by their numbers
+    std::set<std::pair<store::stream_id, std::string>> answered_keys_;
+    std::map<store::stream_id, double> progress_;
     struct lease {
         base::time_point until{};
         base::time_point lapsed_at{};  ///< when it was last dead, from then

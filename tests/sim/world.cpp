@@ -1,6 +1,6 @@
 // How a world is made, goes on and ends.
 #include "trace.hpp"
-#include "world_parts.hpp"
+#include "world_reruns.hpp"
 
 #include <cstdlib>
 
@@ -57,6 +57,8 @@ world::world(std::uint64_t seed) : random_(seed), scheduler_(random_), next_seed
         auto const one_in = [&](std::uint64_t few) { return chance(3) ? 0 : few + random_.below(10 * few); };
         network_faults_ = {one_in(15), one_in(8), one_in(15), one_in(5)};
     }
+    work_ = std::make_unique<work>(*this, nullptr, true);
+    other_work_ = std::make_unique<work>(*this, work_.get(), false);
     make_store();
     for (std::size_t i = 0; i < wanted_processes_; ++i)
         start_process();
@@ -212,8 +214,6 @@ void world::advance(base::duration by)
         scheduler_.run_all();
     // Well below the time after which a reader counts as stalled.
     constexpr base::duration pace = 2s;
-    if (by >= 1s) // no store is that late, and no loop that busy
-        scheduler_.run_all();
     auto const is_read = [](auto const& each) {
         return each->is_steady && !each->is_answered() && !each->is_lost && !each->of->is_over();
     };
@@ -259,6 +259,13 @@ void world::run()
 void world::settle()
 {
     end_faults();
+    // Who waits for its handler before it gives a call up does so no longer.
+    for (auto const& each : processes_)
+        if (each->is_interrupted)
+            ask({each.get(), &each->loop(0)}, [&each] { each->node().calls().interrupt_all(); });
+    // Somebody has to be there for what others have given up.
+    if (std::ranges::all_of(processes_, [](auto const& each) { return each->node().departures().is_draining(); }))
+        start_process();
     auto const healed_at = scheduler_.now();
     auto const all_known_by = healed_at + 3 * settings_.lease + 10s;
     // Everybody reads, tools come to their end, and callers come back until they have their answer.
@@ -283,7 +290,7 @@ void world::settle()
         }
         check_always();
         // What a fault has left behind has been found by then.
-        bool const is_due = !(has_faults() || has_killed_) || scheduler_.now() >= all_known_by;
+        bool const is_due = !(has_faults() || has_killed_ || was_interrupted_) || scheduler_.now() >= all_known_by;
         if (!is_waiting && connections_.empty() && is_due)
             break;
         // Those who read all the time do so now too.

@@ -38,6 +38,7 @@ private:
     struct connection;
     struct plan;
     struct store_life;
+    class work;
     /// What can happen to the processes and the store, beside what clients do.
     enum class weather {
         calm, ///< nothing
@@ -100,6 +101,7 @@ private:
     void check_empty();
 
     [[nodiscard]] plan make_plan(bool is_steady);
+    void run_again(std::string const& mark, plan const& does, std::shared_ptr<runtime::call> const& on);
     [[nodiscard]] std::string any_id(std::uint64_t number);
     void began(session& of, place at, std::shared_ptr<runtime::following> const& reader, std::unique_ptr<call> fresh);
     void use(
@@ -158,6 +160,14 @@ private:
     bool is_steady_ = false; // some clients read all the time; streams have room for what tools may run ahead
     bool was_interrupted_ = false; // some process ended its calls
     std::uint64_t next_seed_;
+    std::unique_ptr<work> work_; // of processes that can run calls again
+    std::unique_ptr<work> other_work_; // of those that cannot
+    struct rerun {
+        process* at; // null: killed
+        std::shared_ptr<tool> runs;
+    };
+    std::vector<rerun> reruns_;
+    std::vector<rerun> former_; // those that were run again
     std::vector<std::unique_ptr<session>> sessions_;
     std::vector<std::unique_ptr<call>> calls_;
     std::vector<std::unique_ptr<connection>> connections_;
@@ -171,6 +181,7 @@ private:
     std::set<store::stream_id> cancelled_; // the roots of calls that a cancel was meant for
     std::vector<std::pair<store::stream_id, std::string>> looked_up_; // calls, by the ids that they were named by
     std::size_t updates_ = 0; // of resources
+    std::size_t marks_ = 0; // of calls, each once
     std::uint64_t digest_ = 14695981039346656037u;
 };
 

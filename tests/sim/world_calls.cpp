@@ -2,7 +2,7 @@
 #include "engine/cursor.hpp"
 #include "protocol/message.hpp"
 #include "runtime/repetition.hpp"
-#include "world_parts.hpp"
+#include "world_reruns.hpp"
 
 namespace belay::sim {
 
@@ -18,12 +18,6 @@ void world::require_refusal(session const& of, place at, std::error_code why) co
             || (why == errc::unavailable && may_be_unavailable(at)),
         "begin_call: " + why.message());
 }
-
-/// What a tool is going to do.
-struct world::plan {
-    std::vector<tool::step> steps;
-    std::size_t answer_bytes = 0;
-};
 
 world::plan world::make_plan(bool is_steady)
 {
@@ -43,6 +37,7 @@ world::plan world::make_plan(bool is_steady)
         else
             made.steps.push_back({kind::close_connection, 0, {}});
     }
+    made.ends_slowly = chance(6);
     made.answer_bytes = random_.below(!is_steady && chance(20) ? 4000 : 200);
     return made;
 }
@@ -94,38 +89,48 @@ void world::begin_call()
         request.traits.max_duration = 3s;
     if (!is_steady && chance(3))
         request.once = store::once_key{fmt::format("k{}", random_.below(4)), chance(8) ? 2u : 1u};
-    use(*of, at, [this, of, at, request, is_steady, plan = make_plan(is_steady)](runtime::session_use taken) mutable {
-        auto const id = request.ids.front();
-        auto const key = request.once ? request.once->text : std::string();
-        ++of->calls_with_key[key];
-        at.at->node().calls().begin(
-            taken, *at.loop, std::move(request),
-            [this, of, at, id, key, is_steady, plan = std::move(plan)](result<runtime::begun_call> begun) {
-                bool const may_repeat = of->calls_with_key[key] > 1;
-                if (!begun && (begun.error() == errc::key_spent || begun.error() == errc::key_mismatch))
-                    return require(may_repeat, "a fresh key was refused");
-                if (!begun)
-                    return require_refusal(*of, at, begun.error());
-                auto const mark = fmt::format("c{}", calls_.size());
-                auto const runs = std::make_shared<tool>(begun->call, plan.steps, plan.answer_bytes, mark);
-                auto fresh = std::make_unique<call>();
-                fresh->is_steady = is_steady;
-                fresh->requests.push_back({id, mark, runs});
-                if (begun->repeats) {
-                    require(may_repeat, "a call was not made");
-                    fresh->first = *begun->repeats;
-                } else {
-                    runs->stop_when_interrupted();
-                }
-                began(*of, at, begun->following, std::move(fresh));
-                auto const sink = connections_.back()->wire;
-                if (begun->repeats)
-                    runtime::repeat(at.at->node(), begun->call, *begun->repeats, {});
-                else
-                    runs->go();
-                begun->following->start(sink);
-            });
-    });
+    bool const runs_again = !is_steady && chance(2);
+    if (at)
+        request.who.principal = at.at->way().owner(); // so that it can be told whose it was
+    use(*of, at,
+        [this, of, at, request, is_steady, runs_again,
+         plan = make_plan(is_steady)](runtime::session_use taken) mutable {
+            auto const id = request.ids.front();
+            auto const mark = fmt::format("c{}", ++marks_);
+            if (runs_again)
+                request.again = work_->request_for(id, mark, plan);
+            auto const key = request.once ? request.once->text : std::string();
+            ++of->calls_with_key[key];
+            at.at->node().calls().begin(
+                taken, *at.loop, std::move(request),
+                [this, of, at, id, key, mark, is_steady, runs_again,
+                 plan = std::move(plan)](result<runtime::begun_call> begun) {
+                    bool const may_repeat = of->calls_with_key[key] > 1;
+                    if (!begun && (begun.error() == errc::key_spent || begun.error() == errc::key_mismatch))
+                        return require(may_repeat, "a fresh key was refused");
+                    if (!begun)
+                        return require_refusal(*of, at, begun.error());
+                    auto const runs
+                        = std::make_shared<tool>(begun->call, plan.steps, plan.answer_bytes, mark, plan.ends_slowly);
+                    runs->keys = runs_again;
+                    auto fresh = std::make_unique<call>();
+                    fresh->is_steady = is_steady;
+                    fresh->requests.push_back({id, mark, runs});
+                    if (begun->repeats) {
+                        require(may_repeat, "a call was not made");
+                        fresh->first = *begun->repeats;
+                    } else {
+                        runs->stop_when_interrupted();
+                    }
+                    began(*of, at, begun->following, std::move(fresh));
+                    auto const sink = connections_.back()->wire;
+                    if (begun->repeats)
+                        runtime::repeat(at.at->node(), begun->call, *begun->repeats, {});
+                    else
+                        runs->go();
+                    begun->following->start(sink);
+                });
+        });
 }
 
 /// Several requests on one stream, as the transport does it.
@@ -176,7 +181,7 @@ void world::begin_batch()
                     }
                     requests[i].runs = std::make_shared<tool>(
                         at.at->node().calls().begin_member(batch, line, each.id, each.traits), each.does.steps,
-                        each.does.answer_bytes, requests[i].mark);
+                        each.does.answer_bytes, requests[i].mark, each.does.ends_slowly);
                     requests[i].runs->stop_when_interrupted();
                     requests[i].runs->go();
                 }

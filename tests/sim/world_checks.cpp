@@ -60,6 +60,9 @@ void world::check_end()
 {
     for (auto const& each : calls_)
         check_call(*each);
+    for (auto const& each : former_)
+        require(
+            !each.runs || each.runs->is_stopped || each.runs->has_answered, "two run one call, and one is never told");
     check_recorded();
     check_readers();
     check_balance();
@@ -117,10 +120,13 @@ void world::check_recorded()
     for (auto const& each : record.calls()) {
         if (each.is_finished || !record.keeps(each.key.session))
             continue;
-        auto const* const known = call_of(each.key.stream);
+        bool const is_run = std::ranges::any_of(processes_, [&](auto const& process) {
+            return process->way().owner() == each.owner && process->node().calls().runs(each.key);
+        });
         require(
-            known && known->at && known->at->way().owner() == each.owner,
-            known ? "the call of a lost process has no answer" : "nobody runs a call that was opened");
+            is_run,
+            call_of(each.key.stream) ? "the call of a lost process has no answer"
+                                     : "nobody runs a call that was opened");
     }
 }
 

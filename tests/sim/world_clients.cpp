@@ -92,6 +92,10 @@ void world::saw(connection& on, http::sse_event const& event)
             auto const mark = event.data.substr(event.data.find(R"("of":")") + 6);
             on.which->questions.emplace(id.substr(0, id.find('"')), mark.substr(0, mark.find('"')));
         }
+        require(
+            !event.data.contains(R"("rerun":)") || !on.which || on.of->in->record.was_taken_over(on.which->stream)
+                || on.of->in->record.was_taken_over(on.which->root()),
+            "a call is said to be run again that nobody took over");
         if (on.which && log[at->sequence - 1].kind == store::event_kind::response)
             saw_response(*on.which, event.data, at->sequence == log.size());
     }
@@ -115,7 +119,7 @@ void world::saw_response(call& which, std::string const& text, bool is_last)
     auto const* const author = which.first ? call_of(which.first) : &which;
     auto const mark = !which.first ? found->mark : author ? author->requests.front().mark : std::string();
     require(
-        !text.contains(R"("result":{"of":)") || text.contains(fmt::format(R"("result":{{"of":"{}",)", mark)),
+        !author || !text.contains(R"("result":{"of":)") || text.contains(fmt::format(R"("result":{{"of":"{}",)", mark)),
         "the answer of another tool");
     require(!text.contains(R"("code":-32800)") || cancelled_.contains(which.root()), "a cancel hit another call");
     // What a fault may cost, and nothing else (docs/design/002-what-a-fault-may-cost.md).

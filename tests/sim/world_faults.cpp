@@ -1,6 +1,6 @@
 // What can happen to processes and to the store. docs/design/002-what-a-fault-may-cost.md says what it may cost.
 #include "trace.hpp"
-#include "world_parts.hpp"
+#include "world_reruns.hpp"
 
 namespace belay::sim {
 
@@ -17,8 +17,9 @@ void world::start_process()
     if (has_faults() || wanted_processes_ > 1)
         skew = {1s * random_.below(10'000), static_cast<std::int64_t>(skewed_clock::unit - 20 + random_.below(41))};
     auto const loops = 1 + random_.below(3);
-    processes_.push_back(
-        std::make_unique<process>(scheduler_, links_.back(), settings_, metrics_, ++next_seed_, loops, skew));
+    processes_.push_back(std::make_unique<process>(
+        scheduler_, links_.back(), settings_, metrics_, ++next_seed_, loops, skew,
+        wanted_processes_ > 1 && chance(4) ? *other_work_ : *work_));
     auto* const fresh = processes_.back().get();
     fresh->node().departures().on_departure(
         [this, fresh] { fresh->loop(0).post([this, fresh] { drain_step(*fresh); }); });
@@ -73,6 +74,12 @@ void world::kill(process& which)
                 if (auto const runs = std::exchange(request.runs, nullptr))
                     runs->let_go();
         }
+    for (auto* const runs : {&reruns_, &former_})
+        for (auto& each : *runs)
+            if (each.at == &which) {
+                each.at = nullptr;
+                std::exchange(each.runs, nullptr)->let_go();
+            }
     std::vector<std::move_only_function<void()>> broken;
     for (auto at = exchanges_.begin(); at != exchanges_.end();)
         if (at->second.with == &which) {
@@ -180,6 +187,7 @@ void world::drain(process& which)
     begin_call();
     begin_call();
     ask({&which, &which.loop(0)}, [this, &which] {
+        trace("drain {}", which.way().owner());
         which.node().departures().drain();
         drain_step(which);
     });
@@ -194,6 +202,9 @@ void world::end_drain(process& which)
         which.is_interrupted = true;
         ask({&which, &which.loop(0)}, [&which] { which.node().calls().interrupt_all(); });
         if (!has_faults()) {
+            scheduler_.run_all();
+            // Who waits for its handler does so no longer.
+            ask({&which, &which.loop(0)}, [&which] { which.node().calls().interrupt_all(); });
             scheduler_.run_all();
             require(which.node().departures().calls() == 0, "an interrupted call runs on");
         }

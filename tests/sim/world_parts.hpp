@@ -107,9 +107,11 @@ struct world::tool : std::enable_shared_from_this<tool> {
         std::size_t bytes = 0;
         base::duration time{};
     };
-    tool(std::shared_ptr<runtime::call> on, std::vector<step> steps, std::size_t answer_bytes, std::string mark)
+    tool(
+        std::shared_ptr<runtime::call> on, std::vector<step> steps, std::size_t answer_bytes, std::string mark,
+        bool ends_slowly)
         : on(std::move(on)), steps(std::move(steps)), answer_bytes(answer_bytes), mark(std::move(mark)),
-          timer(this->on->loop().timers(), [this] { go(); })
+          ends_slowly(ends_slowly), timer(this->on->loop().timers(), [this] { go(); })
     {
     }
 
@@ -132,17 +134,21 @@ struct world::tool : std::enable_shared_from_this<tool> {
                 is_stopped = is_stopped || is_final(*outcome);
                 break;
             }
-            case step::kind::progress: on->progress(fmt::format(R"({{"of":"{}","progress":{}}})", mark, at)); break;
+            case step::kind::progress:
+                on->progress(static_cast<double>(at), fmt::format(R"({{"of":"{}","progress":{}}})", mark, at));
+                break;
             case step::kind::wait: timer.after(next.time); return;
             case step::kind::close_connection: on->close_connection(100ms); break;
             case step::kind::ask:
-                on->ask("ask", fmt::format(R"({{"of":"{}"}})", mark), [self](result<std::string> answer) {
+                on->ask(
+                    "ask", fmt::format(R"({{"of":"{}"}})", mark), keys ? fmt::format("q{}", at) : "",
+                    [self](result<std::string> answer) {
                     // The answer of this caller, once.
-                    if (answer && *answer != fmt::format(R"({{"result":{{"to":"{}"}}}})", self->mark))
-                        self->is_misled = true;
-                    ++self->answers;
-                    self->go();
-                });
+                        if (answer && *answer != fmt::format(R"({{"result":{{"to":"{}"}}}})", self->mark))
+                            self->is_misled = true;
+                        ++self->answers;
+                        self->go();
+                    });
                 ++questions;
                 return;
             }
@@ -173,8 +179,13 @@ struct world::tool : std::enable_shared_from_this<tool> {
     void stop_when_interrupted()
     {
         on->on_interrupt([weak = weak_from_this()] {
-            if (auto const self = weak.lock())
-                self->is_stopped = true;
+            auto const self = weak.lock();
+            if (!self)
+                return;
+            self->is_stopped = true;
+            // Its frame is gone now or soon; one that is slow is not waited for.
+            if (!self->ends_slowly && self->on)
+                self->on->loop().post([call = self->on] { call->handler_left(); });
         });
     }
 
@@ -182,6 +193,8 @@ struct world::tool : std::enable_shared_from_this<tool> {
     std::vector<step> steps;
     std::size_t answer_bytes;
     std::string mark;
+    bool ends_slowly;
+    bool keys = false; // answers are kept for another run
     std::size_t at = 0;
     bool is_stopped = false;
     bool has_answered = false;

@@ -53,6 +53,8 @@ struct tool_definition {
     std::optional<std::chrono::nanoseconds> timeout;
     std::optional<std::chrono::nanoseconds> orphan_limit;
     bool waits_for_reader = true;
+    bool runs_again = false; // after an interruption
+    std::uint64_t work = 0;  // names it, for whoever runs it again
     std::shared_ptr<detail::admission> admission; // none: no limit
     std::string needs_waiting; // what was said of it that a quick tool cannot have; empty: nothing
     // How it runs: the first that is set. A plain function is quick, and can become blocking.

@@ -64,7 +64,7 @@ TEST_F(Call, AnAnswerOfTheClientComesOnceAndItsQuestionIsBlank)
 {
     auto const running = begin();
     std::vector<std::string> heard;
-    auto const number = running->ask("ask", "{}", [&](result<std::string> answer) {
+    auto const number = running->ask("ask", "{}", {}, [&](result<std::string> answer) {
         ASSERT_TRUE(answer);
         heard.push_back(*answer);
     });
@@ -83,7 +83,7 @@ TEST_F(Call, AnAnswerOfTheClientComesOnceAndItsQuestionIsBlank)
 TEST_F(Call, WhatItStillAsksWhenItEndsIsWithdrawn)
 {
     auto const running = begin();
-    (void)running->ask("ask", "{}", [](result<std::string>) { FAIL() << "the call has ended"; });
+    (void)running->ask("ask", "{}", {}, [](result<std::string>) { FAIL() << "the call has ended"; });
     running->answer("done");
     auto const texts = log(*running);
     ASSERT_EQ(texts.size(), 3u);
@@ -104,7 +104,7 @@ TEST_F(Call, ABatchEndsWithTheLastAnswerOfItsMembers)
     auto const first = node_.calls().begin_member(both, 0, "1", {});
     auto const second = node_.calls().begin_member(both, 1, "2", {});
     int withdrawn = 0;
-    (void)first->ask("ask", "{}", [&](result<std::string>) { ++withdrawn; });
+    (void)first->ask("ask", "{}", {}, [&](result<std::string>) { ++withdrawn; });
     second->answer("two");
     EXPECT_FALSE(read(*first).state.finished);
     EXPECT_EQ(log(*first).size(), 2u); // the question of the first is still open

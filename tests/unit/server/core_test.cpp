@@ -54,6 +54,16 @@ TEST(Server, RefusesATimeoutForAQuickTool)
     EXPECT_THROW(detail::access::core(server)->get_ready({}), std::invalid_argument);
 }
 
+TEST(Server, RunsAgainOnlyWhatDoesNoHarmTwice)
+{
+    server server("s", "1");
+    EXPECT_THROW(server.tool("a", nothing).read_only().on_interruption(rerun), std::invalid_argument); // quick
+    EXPECT_THROW(server.tool("b", nothing).blocking().on_interruption(rerun), std::invalid_argument);
+    EXPECT_NO_THROW(server.tool("c", nothing).blocking().read_only().on_interruption(rerun));
+    EXPECT_NO_THROW(server.tool("d", nothing).blocking().idempotent().on_interruption(rerun));
+    EXPECT_NO_THROW(server.tool("e", nothing).blocking().on_interruption(after_interruption::end));
+}
+
 TEST(Server, RefusesTurnsForAQuickTool)
 {
     server server("s", "1");
@@ -300,6 +310,37 @@ TEST_F(Dispatch, RunsNothingWhileItLooks)
     auto const message = protocol::read_message(request_);
     (void)detail::access::core(server_)->find(*message);
     EXPECT_EQ(runs, 0);
+}
+
+TEST_F(Dispatch, GivesTheRequestOfAToolThatMayRunAgainAndKnowsItByItsSchema)
+{
+    auto const work = [](belay::call&) -> task<std::string> { co_return "done"; };
+    server_.tool("again", work).idempotent().on_interruption(rerun);
+    server_.tool("once", work).idempotent();
+    auto const start_of = [&](std::string const& name) {
+        auto const value = protocol::parse_json(
+            R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":")" + name
+                + R"(","arguments":{},"_meta":{"m":1}}})",
+            {});
+        auto const message = protocol::read_message(*value);
+        return std::get<runtime::start_call>(
+            detail::access::core(server_)->find(*message).run({node_, use_->session(), protocol::newest_revision, *message}));
+    };
+    EXPECT_FALSE(start_of("once").again);
+    auto const again = start_of("again").again;
+    ASSERT_TRUE(again);
+    EXPECT_EQ(
+        again->message,
+        R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"again","arguments":{},"_meta":{"m":1}}})");
+    EXPECT_TRUE(detail::access::core(server_)->can_run(again->work));
+    EXPECT_FALSE(detail::access::core(server_)->can_run(again->work + 1));
+    server_.remove_tool("again");
+    EXPECT_FALSE(detail::access::core(server_)->can_run(again->work));
+    server_.tool("again", work)
+        .input_schema({{"type", "object"}, {"minProperties", 0}})
+        .idempotent()
+        .on_interruption(rerun);
+    EXPECT_FALSE(detail::access::core(server_)->can_run(again->work));
 }
 
 TEST_F(Dispatch, AnswersAPing)
