@@ -113,8 +113,8 @@ mutants = {
     # The lease is renewed, and those of others are not looked at.
     "nobody_recovers": (
         "runtime/recovery.cpp",
-        "            if (!calls_.runs(each.stream)) // else our own lease ran late, and the call is alive\n                take_over(each);",
-        "            (void)each;",
+        "            if (!calls_.runs(each.stream)) // else our own lease ran late, and the call is alive\n                consider(each, now);",
+        "            (void)each, (void)now;",
     ),
 }
 
