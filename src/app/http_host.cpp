@@ -54,7 +54,7 @@ http_host::~http_host()
 {
     if (around_.given) // abandoned, or stopped
         return;
-    stop_now();
+    cut_off();
     join_threads();
 }
 
@@ -226,7 +226,7 @@ void http_host::abandon()
             return;
     }
     auto& loop = *loops_.front();
-    stop_now();
+    cut_off();
     if (!around_.given->stopped() && !loop.is_on_this_thread())
         return wait();
     loop.run_posted();
@@ -243,16 +243,20 @@ void http_host::shut_down()
         phase_ = phase::draining;
         node().departures().drain();
         log_.info("stopping; running calls: {}", node().departures().running_calls());
-        limit_ = std::make_unique<base::timer>(loops_.front()->timers(), [this] {
-            log_.warning("stopping; interrupted calls: {}", node().departures().running_calls());
-            node().calls().interrupt_all();
-            // Interrupted calls end at once; this is for a store that does not answer.
-            limit_ = std::make_unique<base::timer>(loops_.front()->timers(), [this] { close_connections(); });
-            limit_->after(flush_limit);
-        });
+        limit_ = std::make_unique<base::timer>(loops_.front()->timers(), [this] { interrupt_calls(); });
         limit_->after(settings_.drain);
         drain_step();
     });
+}
+
+void http_host::interrupt_calls()
+{
+    has_interrupted_ = true;
+    log_.warning("stopping; interrupted calls: {}", node().departures().running_calls());
+    node().calls().interrupt_all();
+    // Interrupted calls end at once; this is for a store that does not answer.
+    limit_ = std::make_unique<base::timer>(loops_.front()->timers(), [this] { close_connections(); });
+    limit_->after(flush_limit);
 }
 
 void http_host::drain_step()
@@ -313,6 +317,18 @@ void http_host::stop_loops()
 }
 
 void http_host::stop_now()
+{
+    loops_.front()->post([this] {
+        if (has_interrupted_ || phase_ == phase::closing)
+            return stop_serving();
+        phase_ = phase::draining;
+        node().departures().drain();
+        interrupt_calls();
+        drain_step();
+    });
+}
+
+void http_host::cut_off()
 {
     loops_.front()->post([this] { stop_serving(); });
 }

@@ -49,7 +49,8 @@ public:
     void abandon();
     /// Stops as on SIGTERM: calls may finish within the drain time, the rest is interrupted. From any thread.
     void shut_down();
-    /// Stops without waiting for calls. From any thread.
+    /// Stops without waiting for calls: they get their `interrupted` answer, which has a second to be written. Once
+    /// more: without that second. From any thread.
     void stop_now();
     /// Turns the access log on or off. From any thread.
     void log_access(bool is_on) noexcept { logs_access_.store(is_on, std::memory_order_relaxed); }
@@ -80,7 +81,10 @@ private:
     void tell_stall(base::stall const& stall);
     void write_access(http::access_record const& record) const;
     void drain_step();
+    void interrupt_calls();
     void close_connections();
+    /// Stops without waiting for anything: whoever destroys this may have a clock that stands still.
+    void cut_off();
     void stop_serving();
     void stop_loops();
     void join_threads();
@@ -113,6 +117,7 @@ private:
 
     // On the first loop.
     enum class phase { serving, draining, closing, stopped } phase_ = phase::serving;
+    bool has_interrupted_ = false;
     std::unique_ptr<base::timer> limit_;
 };
 

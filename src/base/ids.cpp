@@ -4,6 +4,7 @@
 #include <cstring>
 #include <sys/random.h>
 #include <system_error>
+#include <utility>
 
 namespace belay::base {
 

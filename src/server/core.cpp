@@ -219,7 +219,8 @@ void server_core::publish(std::shared_ptr<tool_definition> fresh, bool is_broken
                 + "; if it takes long, say that it is blocking()");
         if (fresh->runs_again && !fresh->read_only.value_or(false) && !fresh->idempotent.value_or(false))
             throw std::invalid_argument(
-                "tool " + fresh->name + " can be run again only if that does no harm: say that it is read_only() or idempotent()");
+                "tool " + fresh->name
+                + " can be run again only if that does no harm: say that it is read_only() or idempotent()");
         if (fresh->runs_again)
             fresh->work = work_of(*fresh);
         listed as{fresh->name, texts_by_revision([&](std::string& out, protocol::revision revision) {

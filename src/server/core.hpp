@@ -140,7 +140,8 @@ private:
 
     mutable base::mutex node_mutex_;
     runtime::node* node_ BELAY_GUARDED_BY(node_mutex_) = nullptr;
-    std::vector<std::string> failures_ BELAY_GUARDED_BY(node_mutex_); // of publish() before the start: why something is not there
+    std::vector<std::string>
+        failures_ BELAY_GUARDED_BY(node_mutex_); // of publish() before the start: why something is not there
     std::array<bool, 3> is_change_pending_ BELAY_GUARDED_BY(node_mutex_){};
 };
 

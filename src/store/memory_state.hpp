@@ -180,9 +180,9 @@ struct memory_store::presence {
 struct memory_store::session {
     struct once_entry {
         std::uint64_t fingerprint;
-        stream_id stream;    // of the first call with the key
+        stream_id stream; // of the first call with the key
         std::uint64_t order; // its creation order
-        bool is_spent;       // the stream is no longer kept
+        bool is_spent; // the stream is no longer kept
     };
     using once_map = std::map<std::string, once_entry, std::less<>>;
     using request_set = boost::intrusive::multiset<
@@ -214,7 +214,7 @@ struct memory_store::session {
     bool is_closed = false;
     tree_link name_link{}; // all that are not closed
     tree_link idle_link{}; // nothing holds it, not closed
-    list_link age_link{};  // not closed
+    list_link age_link{}; // not closed
     list_link closed_link{};
 
     [[nodiscard]] presence* find_presence(std::string_view owner) const noexcept;

@@ -217,6 +217,21 @@ TEST_F(Shutdown, AReaderThatDoesNotReadDoesNotHoldItUp)
     host().wait();
 }
 
+TEST_F(Shutdown, StoppingNowGivesEveryCallItsAnswer)
+{
+    start();
+    auto const session = open_session();
+    auto stream = begin_utility(session, 60);
+    ASSERT_TRUE(stream.next_event());
+    begin_to_stop();
+    host().stop_now();
+    auto const all = drain(stream);
+    ASSERT_TRUE(all.has_response());
+    EXPECT_EQ(all.response().at("result").at("_meta").at("belay/ended").at("reason"), "interrupted");
+    EXPECT_EQ(stream.how_it_ended(), http_client::ending::complete);
+    host().wait();
+}
+
 TEST_F(Shutdown, AskingTwiceIsAskingOnce)
 {
     start();

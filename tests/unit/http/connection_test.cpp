@@ -1,3 +1,4 @@
+#include "http/connection.hpp"
 #include "loopback.hpp"
 
 namespace belay::http {

@@ -87,7 +87,7 @@ TEST_F(CallDirectory, TakesAnAnswerFromTheSessionThatWasAsked)
 {
     auto const running = begin();
     std::vector<std::string> heard;
-    (void)running->ask("ask", "{}", [&](result<std::string> text) { heard.push_back(text.value_or("failed")); });
+    (void)running->ask("ask", "{}", "", [&](result<std::string> text) { heard.push_back(text.value_or("failed")); });
     auto const id = question_id(log(*running).front());
     auto const stranger = session();
     EXPECT_TRUE(answer(id, *stranger)); // as any answer that is of no use

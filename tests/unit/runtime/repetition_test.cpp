@@ -56,7 +56,7 @@ TEST_F(Repetition, OfACallThatHasEndedIsItsLog)
 TEST_F(Repetition, HasProgressUnderItsOwnTokenOrNone)
 {
     first_.call->progress(
-        R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"first","progress":1}})");
+        1, R"({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"first","progress":1}})");
     world_.advance(std::chrono::seconds(1));
     world_.run_all();
     auto const told = log(*repeat_first("\"second\""));
@@ -68,7 +68,8 @@ TEST_F(Repetition, HasProgressUnderItsOwnTokenOrNone)
 TEST_F(Repetition, AsksWhatTheFirstAsks)
 {
     std::vector<std::string> heard;
-    (void)first_.call->ask("ask", "{}", [&](result<std::string> text) { heard.push_back(text.value_or("failed")); });
+    (void)first_.call->ask(
+        "ask", "{}", "", [&](result<std::string> text) { heard.push_back(text.value_or("failed")); });
     auto const second = repeat_first();
     EXPECT_EQ(log(*second), log(*first_.call));
 }

@@ -323,8 +323,8 @@ TEST_F(Dispatch, GivesTheRequestOfAToolThatMayRunAgainAndKnowsItByItsSchema)
                 + R"(","arguments":{},"_meta":{"m":1}}})",
             {});
         auto const message = protocol::read_message(*value);
-        return std::get<runtime::start_call>(
-            detail::access::core(server_)->find(*message).run({node_, use_->session(), protocol::newest_revision, *message}));
+        return std::get<runtime::start_call>(detail::access::core(server_)->find(*message).run(
+            {node_, use_->session(), protocol::newest_revision, *message}));
     };
     EXPECT_FALSE(start_of("once").again);
     auto const again = start_of("again").again;
