@@ -262,7 +262,7 @@ void call_directory::add(live_session& session, std::shared_ptr<call> const& fre
         session.add_use();
     context_.metrics().calls_started.Increment();
     // Added behind the back of interrupt_all(): whoever took the session's lock second sees the other.
-    if (is_interrupting_.load())
+    for (auto left = interruptions_.load(); left > 0; --left)
         fresh->loop().post([fresh] { fresh->interrupt(); });
 }
 
@@ -395,7 +395,7 @@ void call_directory::take_answer(
 
 void call_directory::interrupt_all()
 {
-    is_interrupting_.store(true);
+    interruptions_.fetch_add(1);
     for (auto const& session : table_.all())
         for (auto const& each : session->calls())
             each->loop().post([each] { each->interrupt(); });

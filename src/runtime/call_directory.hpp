@@ -137,7 +137,7 @@ private:
     node_context& context_;
     session_table& table_;
     attachments& attachments_;
-    std::atomic<bool> is_interrupting_{false};
+    std::atomic<unsigned> interruptions_{0}; // of all: the second one waits for no handler
     std::unique_ptr<store::watch_handle> bulletins_;
 
     base::mutex beginning_mutex_;

@@ -62,10 +62,10 @@ void session_table::forget(store::session_key const& key)
 
 std::shared_ptr<live_session> session_table::make(store::record_ptr record)
 {
-    return {new live_session(std::move(record)), [this](live_session* gone) {
+    return {new live_session(std::move(record)), [keyless = keyless_](live_session* gone) {
                 {
-                    base::lock const lock(keyless_mutex_);
-                    keyless_.erase(gone);
+                    base::lock const lock(keyless->mutex);
+                    keyless->all.erase(gone);
                 }
                 delete gone;
             }};
@@ -73,8 +73,8 @@ std::shared_ptr<live_session> session_table::make(store::record_ptr record)
 
 void session_table::list_keyless(std::shared_ptr<live_session> const& session)
 {
-    base::lock const lock(keyless_mutex_);
-    keyless_.emplace(session.get(), session);
+    base::lock const lock(keyless_->mutex);
+    keyless_->all.emplace(session.get(), session);
 }
 
 std::shared_ptr<live_session> session_table::stand_in(protocol::revision revision)
@@ -95,8 +95,8 @@ std::vector<std::shared_ptr<live_session>> session_table::all()
         for (auto const& [key, session] : stripe.sessions)
             all.push_back(session);
     }
-    base::lock const lock(keyless_mutex_);
-    for (auto const& [at, session] : keyless_)
+    base::lock const lock(keyless_->mutex);
+    for (auto const& [at, session] : keyless_->all)
         if (auto alive = session.lock())
             all.push_back(std::move(alive));
     return all;

@@ -44,9 +44,12 @@ private:
     static constexpr std::size_t stripe_count = 64;
     std::array<stripe, stripe_count> stripes_;
 
-    base::mutex keyless_mutex_;
-    std::unordered_map<live_session const*, std::weak_ptr<live_session>>
-        keyless_ BELAY_GUARDED_BY(keyless_mutex_); // in no stripe, and alive
+    // Those in no stripe, and alive. Sessions may outlive the table, in what is posted and never run.
+    struct keyless_sessions {
+        base::mutex mutex;
+        std::unordered_map<live_session const*, std::weak_ptr<live_session>> all BELAY_GUARDED_BY(mutex);
+    };
+    std::shared_ptr<keyless_sessions> keyless_ = std::make_shared<keyless_sessions>();
 };
 
 }

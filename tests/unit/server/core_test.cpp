@@ -56,12 +56,21 @@ TEST(Server, RefusesATimeoutForAQuickTool)
 
 TEST(Server, RunsAgainOnlyWhatDoesNoHarmTwice)
 {
-    server server("s", "1");
-    EXPECT_THROW(server.tool("a", nothing).read_only().on_interruption(rerun), std::invalid_argument); // quick
-    EXPECT_THROW(server.tool("b", nothing).blocking().on_interruption(rerun), std::invalid_argument);
-    EXPECT_NO_THROW(server.tool("c", nothing).blocking().read_only().on_interruption(rerun));
-    EXPECT_NO_THROW(server.tool("d", nothing).blocking().idempotent().on_interruption(rerun));
-    EXPECT_NO_THROW(server.tool("e", nothing).blocking().on_interruption(after_interruption::end));
+    auto const is_taken = [](auto const& say) {
+        server server("s", "1");
+        say(server.tool("a", nothing));
+        try {
+            detail::access::core(server)->get_ready({});
+            return true;
+        } catch (std::invalid_argument const&) {
+            return false;
+        }
+    };
+    EXPECT_FALSE(is_taken([](tool_entry&& quick) { quick.read_only().on_interruption(rerun); }));
+    EXPECT_FALSE(is_taken([](tool_entry&& unsafe) { unsafe.blocking().on_interruption(rerun); }));
+    EXPECT_TRUE(is_taken([](tool_entry&& each) { each.blocking().read_only().on_interruption(rerun); }));
+    EXPECT_TRUE(is_taken([](tool_entry&& each) { each.on_interruption(rerun).idempotent().blocking(); }));
+    EXPECT_TRUE(is_taken([](tool_entry&& each) { each.blocking().on_interruption(after_interruption::end); }));
 }
 
 TEST(Server, RefusesTurnsForAQuickTool)
