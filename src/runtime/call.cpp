@@ -183,7 +183,10 @@ void call::handler_left()
 void call::release()
 {
     leaving_ = leaving::released;
-    output_->release([self = shared_from_this()] { self->done(); });
+    output_->release([weak = weak_from_this()] { // which this holds, and it may keep that for as long as it lives
+        if (auto const self = weak.lock())
+            self->done();
+    });
 }
 
 void call::finish(std::string response)
