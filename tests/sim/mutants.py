@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src")
-worlds = 1000
+worlds = 5000
 
 mutants = {
     # A wake-up that comes while the follower is busy is forgotten, and nobody repeats it.
