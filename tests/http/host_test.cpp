@@ -82,11 +82,11 @@ private:
 };
 
 /// A tool that tells when it has begun, and waits to be let go.
-struct gate {
+struct turnstile {
     std::promise<void> begun;
     std::atomic<bool> is_open = false;
 
-    static task<std::string> pass(gate& at, call& on)
+    static task<std::string> pass(turnstile& at, call& on)
     {
         at.begun.set_value();
         while (!at.is_open)
@@ -206,9 +206,9 @@ TEST(Host, HasAServerForItself)
 
 TEST(Host, LetsACallFinishWhenItStops)
 {
-    gate at;
+    turnstile at;
     auto server = named("one");
-    server.tool("pass", [&at](call& on) { return gate::pass(at, on); });
+    server.tool("pass", [&at](call& on) { return turnstile::pass(at, on); });
     host host(server, on_free_port());
     host.start();
     visitor caller(host.port());
@@ -225,9 +225,9 @@ TEST(Host, LetsACallFinishWhenItStops)
 
 TEST(Host, InterruptsCallsWhenItStopsNow)
 {
-    gate at;
+    turnstile at;
     auto server = named("one");
-    server.tool("pass", [&at](call& on) { return gate::pass(at, on); });
+    server.tool("pass", [&at](call& on) { return turnstile::pass(at, on); });
     host host(server, on_free_port());
     host.start();
     visitor caller(host.port());
@@ -241,9 +241,9 @@ TEST(Host, InterruptsCallsWhenItStopsNow)
 
 TEST(Host, CanBeDestroyedWithoutAStop)
 {
-    gate at;
+    turnstile at;
     auto server = named("one");
-    server.tool("pass", [&at](call& on) { return gate::pass(at, on); });
+    server.tool("pass", [&at](call& on) { return turnstile::pass(at, on); });
     std::optional<host> host(std::in_place, server, on_free_port());
     host->start();
     visitor caller(host->port());
@@ -431,9 +431,9 @@ TEST(GuestHost, LetsRunReturnOnceItHasStopped)
 TEST(GuestHost, LetsACallFinishWhenItStops)
 {
     running_context its;
-    gate at;
+    turnstile at;
     auto server = named("one");
-    server.tool("pass", [&at](call& on) { return gate::pass(at, on); });
+    server.tool("pass", [&at](call& on) { return turnstile::pass(at, on); });
     host host(server, its.context(), as_guest());
     host.start();
     visitor caller(host.port());
@@ -448,9 +448,9 @@ TEST(GuestHost, LetsACallFinishWhenItStops)
 TEST(GuestHost, CanBeDestroyedWhileAnotherThreadRunsTheContext)
 {
     running_context its;
-    gate at;
+    turnstile at;
     auto server = named("one");
-    server.tool("pass", [&at](call& on) { return gate::pass(at, on); });
+    server.tool("pass", [&at](call& on) { return turnstile::pass(at, on); });
     std::optional<host> host(std::in_place, server, its.context(), as_guest());
     host->start();
     visitor caller(host->port());
@@ -464,9 +464,9 @@ TEST(GuestHost, CanBeDestroyedWhileAnotherThreadRunsTheContext)
 TEST(GuestHost, CanBeDestroyedInsideTheContext)
 {
     running_context its;
-    gate at;
+    turnstile at;
     auto server = named("one");
-    server.tool("pass", [&at](call& on) { return gate::pass(at, on); });
+    server.tool("pass", [&at](call& on) { return turnstile::pass(at, on); });
     std::optional<host> host(std::in_place, server, its.context(), as_guest());
     host->start();
     visitor caller(host->port());
@@ -479,9 +479,9 @@ TEST(GuestHost, CanBeDestroyedInsideTheContext)
 
 TEST(GuestHost, CanBeDestroyedAfterTheContextWasStopped)
 {
-    gate at;
+    turnstile at;
     auto server = named("one");
-    server.tool("pass", [&at](call& on) { return gate::pass(at, on); });
+    server.tool("pass", [&at](call& on) { return turnstile::pass(at, on); });
     auto const context = std::make_unique<asio::io_context>();
     std::optional<host> host(std::in_place, server, *context, as_guest());
     host->start();

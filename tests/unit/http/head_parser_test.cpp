@@ -16,7 +16,7 @@ namespace {
 
 namespace beast = boost::beast;
 
-struct outcome {
+struct reading {
     bool is_good = false;
     std::string method;
     std::string target;
@@ -25,10 +25,10 @@ struct outcome {
     bool keeps_alive = false;
     std::optional<std::uint64_t> length;
 
-    friend bool operator==(outcome const&, outcome const&) = default;
+    friend bool operator==(reading const&, reading const&) = default;
 };
 
-std::ostream& operator<<(std::ostream& out, outcome const& o)
+std::ostream& operator<<(std::ostream& out, reading const& o)
 {
     out << (o.is_good ? "good " : "bad ") << o.method << ' ' << o.target << (o.is_http11 ? " 1.1 " : " 1.0 ")
         << (o.keeps_alive ? "keep " : "close ") << (o.length ? std::to_string(*o.length) : "-");
@@ -37,11 +37,11 @@ std::ostream& operator<<(std::ostream& out, outcome const& o)
     return out;
 }
 
-outcome ours(std::string_view head)
+reading ours(std::string_view head)
 {
     std::vector<head_field> fields;
     head_parser parser(head, fields, 100);
-    outcome found;
+    reading found;
     found.is_good = parser.parse().status == 0;
     if (!found.is_good)
         return found;
@@ -64,7 +64,7 @@ public:
         header_limit(~std::uint32_t(0));
         body_limit(boost::none);
     }
-    outcome found;
+    reading found;
     bool is_refused = false;
 
 private:
@@ -101,7 +101,7 @@ private:
     bool has_host_ = false;
 };
 
-outcome theirs(std::string_view head)
+reading theirs(std::string_view head)
 {
     reference parser;
     beast::error_code error;
