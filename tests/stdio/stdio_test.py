@@ -18,7 +18,8 @@ LIMIT = 30
 class Server:
     def __init__(self, *flags):
         self.process = subprocess.Popen(
-            [program, "serve", "--stdio", *flags],
+            # What the reference server says unasked would come between the answers.
+            [program, "serve", "--stdio", "--reference-background", "off", *flags],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.pending = b""
 
