@@ -44,6 +44,16 @@ belay_installed_library(belay ROOMS ${rooms} LIBS fmt::fmt prometheus-cpp::core)
 get_target_property(definitions belay_asio INTERFACE_COMPILE_DEFINITIONS)
 target_compile_definitions(belay_lib_belay INTERFACE ${definitions})
 target_link_libraries(belay_lib_belay PUBLIC Boost::headers Boost::json Threads::Threads)
+if(BELAY_PACKAGE AND CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  find_program(BELAY_GXX NAMES g++-12 g++ REQUIRED)
+  set(for_gcc ${CMAKE_BINARY_DIR}/asio_for_gcc.o)
+  list(TRANSFORM definitions PREPEND -D OUTPUT_VARIABLE gxx_definitions)
+  # Weak, because both compilers give most of it the same names.
+  add_custom_command(OUTPUT ${for_gcc} DEPENDS packaging/asio_for_gcc.cpp VERBATIM
+    COMMAND ${BELAY_GXX} -std=c++23 -O2 -fPIC ${gxx_definitions} -c ${CMAKE_SOURCE_DIR}/packaging/asio_for_gcc.cpp -o ${for_gcc}
+    COMMAND ${CMAKE_OBJCOPY} --weaken ${for_gcc})
+  target_sources(belay_lib_belay PRIVATE ${for_gcc})
+endif()
 
 # --- runtime
 
