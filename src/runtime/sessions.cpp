@@ -125,7 +125,7 @@ void sessions::open(client_hello hello, store::completion<session_use> done)
     record.version = protocol::to_string(hello.revision);
     record.client_info = std::move(hello.info);
     record.client_capabilities = std::move(hello.capabilities);
-    record.told_features = hello.offers;
+    record.told_features = hello.features;
     context_.store().create(
         std::move(record), [this, done = std::move(done)](result<store::record_ptr> created) mutable {
             if (!created)
@@ -146,7 +146,7 @@ void sessions::reopen(session_use const& use, client_hello hello, store::complet
             record.version = protocol::to_string(hello.revision);
             record.client_info = hello.info;
             record.client_capabilities = hello.capabilities;
-            record.told_features = hello.offers;
+            record.told_features = hello.features;
         },
         std::move(done));
 }

@@ -402,7 +402,7 @@ void server_core::notify_all(std::string_view method, json::object const& params
 
 server_core::~server_core() = default;
 
-std::uint32_t server_core::offers() const
+std::uint32_t server_core::features() const
 {
     auto const is_declared = [&](server::list which) { return about_.declared[static_cast<std::size_t>(which)]; };
     auto bits = bit_of(list::tools);
@@ -414,7 +414,7 @@ std::uint32_t server_core::offers() const
 }
 
 std::string
-server_core::initialize_result(protocol::revision revision, runtime::session_mode mode, std::uint32_t offers) const
+server_core::initialize_result(protocol::revision revision, runtime::session_mode mode, std::uint32_t features) const
 {
     auto const& speaks = protocol::facts_of(revision);
     bool const has_session = mode != runtime::session_mode::none;
@@ -429,12 +429,12 @@ server_core::initialize_result(protocol::revision revision, runtime::session_mod
     if (mode == runtime::session_mode::resumable)
         capabilities["experimental"].emplace_object()[protocol::feature::idempotency].emplace_object();
     capabilities["tools"] = changing;
-    if (offers & bit_of(list::resources)) {
+    if (features & bit_of(list::resources)) {
         auto& resources = capabilities["resources"].emplace_object();
         if (has_session)
             resources = {{"subscribe", true}, {"listChanged", true}};
     }
-    if (offers & bit_of(list::prompts))
+    if (features & bit_of(list::prompts))
         capabilities["prompts"] = changing;
     if ((prompts_.has_completers() || resources_.has_completers()) && speaks.has_completions_capability)
         capabilities["completions"].emplace_object();

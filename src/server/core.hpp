@@ -1,4 +1,4 @@
-// A server as the runtime sees it: the registry of what it offers, and the dispatch of requests to it.
+// A server as the runtime sees it: the registry of what it features, and the dispatch of requests to it.
 #pragma once
 
 #include "base/loop.hpp"
@@ -95,9 +95,9 @@ public:
     void log_to_all(log_level level, std::string notice);
     void notify_all(std::string_view method, json::object const& params);
 
-    [[nodiscard]] std::uint32_t offers() const override;
+    [[nodiscard]] std::uint32_t features() const override;
     [[nodiscard]] std::string
-    initialize_result(protocol::revision revision, runtime::session_mode mode, std::uint32_t offers) const override;
+    initialize_result(protocol::revision revision, runtime::session_mode mode, std::uint32_t features) const override;
     [[nodiscard]] runtime::route find(protocol::message const& request) override;
     [[nodiscard]] bool can_run(std::uint64_t work) const override;
 

@@ -3,6 +3,7 @@
 #include "http/field_text.hpp"
 #include "http/sse.hpp"
 #include "protocol/names.hpp"
+#include "transport/beginning.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -100,9 +101,7 @@ void refuse_begin(http::exchange& exchange, std::error_code why)
             exchange, 429,
             {code::server_error, "Too many calls or connections in this session; finish or resume some first", {}},
             {{"Retry-After", retry_soon}});
-    refuse(
-        exchange, 503, {code::server_error, "The server cannot take this now: " + why.message(), {}},
-        {{"Retry-After", retry_soon}});
+    refuse(exchange, 503, begin_error(why), {{"Retry-After", retry_soon}});
 }
 
 bool check_single_headers(http::exchange& exchange)
@@ -319,11 +318,9 @@ void hold_batch(
             if (start.once)
                 return answer(refuse_key(message.id));
             auto const call = context.node.calls().begin_held(
-                context.session, loop, {{message.id}, context.revision, start.traits, who, {}, trace}, answer);
+                context.session, loop, request_for(message.id, context.revision, start, {who, {}, trace}), answer);
             if (!call)
-                return answer(protocol::error_response(
-                    message.id,
-                    {code::server_error, "The server cannot take this now: " + call.error().message(), {}}));
+                return answer(protocol::error_response(message.id, begin_error(call.error())));
             begun(*call);
             start.run(*call);
         });

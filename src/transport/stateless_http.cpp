@@ -1,6 +1,7 @@
 #include "transport/stateless_http.hpp"
 
 #include "protocol/names.hpp"
+#include "transport/beginning.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -124,10 +125,10 @@ void stateless_http::dispatch(exchange_ptr exchange, answer_form form, protocol:
         auto const revision = protocol::negotiate(message);
         return answer(
             *exchange, form,
-            revision
-                ? protocol::result_response(
-                      message.id, service_.initialize_result(*revision, runtime::session_mode::none, service_.offers()))
-                : protocol::error_response(message.id, revision.error()));
+            revision ? protocol::result_response(
+                           message.id,
+                           service_.initialize_result(*revision, runtime::session_mode::none, service_.features()))
+                     : protocol::error_response(message.id, revision.error()));
     }
     auto const revision = revision_of(exchange->request());
     auto outcome = service_.find(message).run({node_, no_session, revision, message, trace ? &*trace : nullptr});
@@ -136,7 +137,7 @@ void stateless_http::dispatch(exchange_ptr exchange, answer_form form, protocol:
         if (start.once)
             return reply(protocol::error_response(
                 message.id, {code::invalid_params, "This endpoint keeps no sessions, and no outcome per key", {}}));
-        runtime::call_request request{{message.id}, revision, start.traits, caller_of(exchange->request()), {}, trace};
+        auto request = request_for(message.id, revision, start, {caller_of(exchange->request()), {}, std::move(trace)});
         run_call(exchange, form, std::move(request), std::move(start));
     });
 }

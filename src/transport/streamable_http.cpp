@@ -3,7 +3,7 @@
 #include "engine/cursor.hpp"
 #include "protocol/names.hpp"
 #include "runtime/notifications.hpp"
-#include "runtime/repetition.hpp"
+#include "transport/beginning.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -18,13 +18,6 @@ constexpr std::string_view allowed_methods = "GET, POST, DELETE, OPTIONS";
 constexpr std::string_view anonymous = "anonymous";
 // In seconds.
 constexpr std::string_view retry_after_storm = "10";
-
-std::string key_refusal(std::error_code why)
-{
-    if (why == errc::key_spent)
-        return std::string(protocol::spent_key_text());
-    return "This idempotency key was used for a call with another name or other arguments. Use a new key.";
-}
 
 void refuse_follow(http::exchange& exchange, runtime::follow_refusal why)
 {
@@ -293,16 +286,9 @@ void streamable_http::run_call(
     runtime::start_call start, std::optional<protocol::trace_context> trace)
 {
     auto& loop = exchange->loop();
-    runtime::call_request request{
-        {std::move(id)},
-        revision,
-        start.traits,
-        caller_of(exchange->request()),
-        std::move(start.once),
-        std::move(trace),
-        exchange->request().body().size(),
-        {std::string(anonymous), {}, {}},
-        std::move(start.again)};
+    auto const& message = exchange->request();
+    auto request = request_for(
+        std::move(id), revision, start, {caller_of(message), anonymous, std::move(trace), message.body().size()});
     if (settings_.answer == answer_form::json) {
         if (request.once)
             return exchange->respond(
@@ -323,10 +309,9 @@ void streamable_http::run_call(
         use, loop, std::move(request),
         [this, exchange = std::move(exchange), start = std::move(start),
          id = std::move(request_id)](result<runtime::begun_call> begun) mutable {
-            if (!begun && (begun.error() == errc::key_spent || begun.error() == errc::key_mismatch))
+            if (!begun && is_about_key(begun.error()))
                 return exchange->respond(
-                    {200, json_type, {}},
-                    protocol::error_response(id, {code::invalid_params, key_refusal(begun.error()), {}}));
+                    {200, json_type, {}}, protocol::error_response(id, begin_error(begun.error())));
             if (!begun)
                 return refuse_begin(*exchange, begun.error());
             note_stream(*exchange, *begun->following);
@@ -334,10 +319,7 @@ void streamable_http::run_call(
             // what it has said by then leave in one write.
             auto const sink = std::make_shared<sse_sink>(std::move(exchange), begun->following);
             sink->begin();
-            if (begun->repeats)
-                runtime::repeat(node_, begun->call, *begun->repeats, std::move(start.progress_token));
-            else
-                start.run(begun->call);
+            transport::run(node_, start, *begun);
             begun->following->start(sink);
         });
 }
@@ -348,7 +330,7 @@ void streamable_http::initialize(exchange_ptr exchange, protocol::message const&
     auto const revision = protocol::negotiate(message);
     if (!revision)
         return exchange->respond({200, json_type, {}}, protocol::error_response(message.id, revision.error()));
-    auto hello = runtime::read_hello(message, *revision, std::string(anonymous), service_.offers(), node_.settings());
+    auto hello = runtime::read_hello(message, *revision, std::string(anonymous), service_.features(), node_.settings());
     if (!hello)
         return refuse(*exchange, 400, hello.error());
     auto const session = exchange->request().header(protocol::header::session);

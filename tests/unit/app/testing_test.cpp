@@ -248,4 +248,21 @@ TEST(TestKit, TellsSubscribersOfUpdates)
     EXPECT_EQ(client.notifications("notifications/resources/updated").size(), 1u);
 }
 
+TEST(TestKit, ToolsSeeTheTraceOfTheirRequest)
+{
+    server on("s", "0");
+    on.tool("trace", [](call& call) -> task<std::string> {
+        co_return call.trace().id;
+    });
+    testing::client by(on);
+
+    auto const result = by.request(
+        "tools/call",
+        {{"name", "trace"},
+         {"arguments", json::object()},
+         {"_meta", json::object{{"traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}}});
+
+    EXPECT_EQ(result.at("content").at(0).at("text").as_string(), "0af7651916cd43dd8448eb211c80319c");
+}
+
 }

@@ -34,7 +34,7 @@ public:
     std::deque<std::shared_ptr<call>> runs;
     std::string last_message;
 
-    [[nodiscard]] std::uint32_t offers() const override { return 0; }
+    [[nodiscard]] std::uint32_t features() const override { return 0; }
     [[nodiscard]] std::string initialize_result(protocol::revision, session_mode, std::uint32_t) const override
     {
         return "{}";

@@ -113,7 +113,7 @@ TEST(Server, IntroducesItself)
     server.instructions("be kind");
     EXPECT_EQ(
         json::parse(detail::access::core(server)->initialize_result(
-            revision::r2025_06_18, runtime::session_mode::kept, detail::access::core(server)->offers())),
+            revision::r2025_06_18, runtime::session_mode::kept, detail::access::core(server)->features())),
         (json::value{
             {"protocolVersion", "2025-06-18"},
             {"capabilities", {{"logging", json::object()}, {"tools", {{"listChanged", true}}}}},
