@@ -251,9 +251,7 @@ TEST(TestKit, TellsSubscribersOfUpdates)
 TEST(TestKit, ToolsSeeTheTraceOfTheirRequest)
 {
     server on("s", "0");
-    on.tool("trace", [](call& call) -> task<std::string> {
-        co_return call.trace().id;
-    });
+    on.tool("trace", [](call& call) -> task<std::string> { co_return call.trace().id; });
     testing::client by(on);
 
     auto const result = by.request(
