@@ -17,7 +17,7 @@ class session_table {
 public:
     ~session_table();
 
-    /// The session as it is served here, with that record if it is newer than what is known.
+    /// The session as it is served here. It may have seen another record: see session_use.
     [[nodiscard]] std::shared_ptr<live_session> enter(store::record_ptr const& record);
     /// Null: not served here.
     [[nodiscard]] std::shared_ptr<live_session> find(store::session_key const& key);

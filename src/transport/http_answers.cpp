@@ -115,18 +115,19 @@ bool check_single_headers(http::exchange& exchange)
     return true;
 }
 
-bool check_version(http::exchange& exchange)
+std::optional<protocol::revision> read_version(http::exchange& exchange)
 {
     auto const version = exchange.request().header(protocol::header::version);
-    if (!version || protocol::parse_revision(*version))
-        return true;
+    auto const revision = version ? protocol::parse_revision(*version) : protocol::assumed_revision;
+    if (revision)
+        return revision;
     refuse(
         exchange, 400,
         {code::server_error,
          "Bad Request: Unsupported protocol version (supported versions: "
              + std::string(protocol::supported_revisions()) + ")",
          {}});
-    return false;
+    return std::nullopt;
 }
 
 // --- reading

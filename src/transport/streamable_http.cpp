@@ -140,7 +140,7 @@ void streamable_http::with_session(exchange_ptr exchange, F then)
         [exchange = std::move(exchange), then = std::move(then)](result<runtime::session_use> use) mutable {
             if (!use)
                 return refuse_begin(*exchange, use.error());
-            if (!check_version(*exchange))
+            if (!read_version(*exchange))
                 return;
             note_session(*exchange, *use);
             then(std::move(exchange), std::move(*use));
