@@ -101,28 +101,31 @@ bool recovery::was_left_to_others(store::call_ref const& lost, base::time_point 
 
 void recovery::end_forgotten()
 {
-    look_through_owned(std::nullopt);
+    look_through_owned(std::nullopt, std::make_shared<streams const>(std::exchange(suspects_, {})));
 }
 
-void recovery::look_through_owned(std::optional<store::stream_key> after)
+void recovery::look_through_owned(std::optional<store::stream_key> after, std::shared_ptr<streams const> before)
 {
-    bool const is_first = !after;
     context_.store().owned(
-        context_.owner(), std::move(after), recover_bite, [this, is_first](result<std::vector<store::call_ref>> calls) {
-            if (!calls)
+        context_.owner(), std::move(after), recover_bite,
+        [this, before = std::move(before)](result<std::vector<store::call_ref>> calls) mutable {
+            if (!calls) { // what was seen stays seen until the next look
+                suspects_.insert(suspects_.end(), before->begin(), before->end());
                 return;
-            auto const before = is_first ? std::exchange(suspects_, {}) : suspects_;
+            }
             for (auto const& each : *calls) {
                 if (calls_.runs(each.stream))
                     continue;
                 // Seen twice: its answer was not just on its way to the store.
-                if (std::ranges::find(before, each.stream) != before.end())
+                if (std::ranges::find(*before, each.stream) != before->end())
                     take_over(each);
                 else
                     suspects_.push_back(each.stream);
             }
             if (calls->size() == recover_bite)
-                context_.later([this, last = calls->back().stream] { look_through_owned(last); });
+                context_.later([this, last = calls->back().stream, before = std::move(before)]() mutable {
+                    look_through_owned(std::move(last), std::move(before));
+                });
         });
 }
 
