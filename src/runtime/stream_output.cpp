@@ -105,7 +105,14 @@ void stream_output::hint(interest what)
 
 void stream_output::read_reader()
 {
+    // One at a time: an older mark must not come after a newer one.
+    if (std::exchange(is_reading_reader_, true)) {
+        has_reader_moved_ = true;
+        return;
+    }
+    has_reader_moved_ = false;
     context().store().reader(stream_, [self = self()](result<store::reader_mark> mark) {
+        self->is_reading_reader_ = false;
         if (self->is_over())
             return;
         if (!mark) {
@@ -119,6 +126,8 @@ void stream_output::read_reader()
             user->reader_seen(mark->attached);
         self->reader_moved(*mark);
         self->perform();
+        if (self->has_reader_moved_ && !self->is_over())
+            self->read_reader();
     });
 }
 
