@@ -14,6 +14,11 @@ namespace belay::runtime {
 
 namespace {
 
+// So long after the store could not say whether a stream is there it is asked again, and so often: callers do not wait
+// for ever.
+constexpr base::duration open_again_time = std::chrono::milliseconds(500);
+constexpr unsigned open_tries = 4;
+
 engine::flow_settings flow_for(settings const& settings, call_traits const& traits)
 {
     auto flow = settings.flow;
@@ -32,6 +37,8 @@ struct call_directory::beginning {
     call_request request;
     std::move_only_function<void(result<begun_stream>, call_request)> done;
     bool has_asked = false; // whether answers have arrived of which nobody knew
+    unsigned tries = 0;
+    std::optional<base::timer> again{}; // the store could not say
 };
 
 call_directory::call_directory(node_context& context, session_table& table, attachments& attachments)
@@ -91,12 +98,23 @@ void call_directory::open(
     auto const& session = use.session();
     store::stream_key stream{session->key, context_.random()};
     auto reader = attachments_.reader_for(request.revision, request.from);
+    auto const fresh = std::make_shared<beginning>(
+        session, loop, std::move(stream), std::move(reader), std::move(request), std::move(done));
     {
         base::lock const lock(beginning_mutex_);
-        beginning_.push_back(stream);
+        beginning_.push_back(fresh);
     }
-    open(std::make_shared<beginning>(
-        session, loop, std::move(stream), std::move(reader), std::move(request), std::move(done)));
+    open(fresh);
+}
+
+void call_directory::open_again(std::shared_ptr<beginning> const& of)
+{
+    if (!of->again)
+        of->again.emplace(of->loop.timers(), [this, weak = std::weak_ptr(of)] {
+            if (auto const self = weak.lock())
+                open(self);
+        });
+    of->again->after(open_again_time);
 }
 
 void call_directory::open(std::shared_ptr<beginning> of)
@@ -133,6 +151,8 @@ void call_directory::open(std::shared_ptr<beginning> of)
                 auto& loop = of->loop;
                 return ask_receipts(session, loop, [this, of = std::move(of)]() mutable { open(std::move(of)); });
             }
+            if (!opened && opened.error() == errc::unavailable && ++of->tries < open_tries)
+                return open_again(of);
             if (opened) {
                 auto begun = make_stream(*of, *opened); // reads the request, which is given away below
                 of->done(std::move(begun), std::move(of->request));
@@ -140,7 +160,7 @@ void call_directory::open(std::shared_ptr<beginning> of)
             {
                 // From here on it runs, or is nobody's: recovery ends a stream that is there after all.
                 base::lock const lock(beginning_mutex_);
-                std::erase(beginning_, of->stream);
+                std::erase(beginning_, of);
             }
             if (opened)
                 return;
@@ -405,7 +425,7 @@ bool call_directory::runs(store::stream_key const& stream)
 {
     {
         base::lock const lock(beginning_mutex_);
-        if (std::ranges::find(beginning_, stream) != beginning_.end())
+        if (std::ranges::any_of(beginning_, [&](auto const& each) { return each->stream == stream; }))
             return true;
     }
     auto const session = table_.find(stream.session);

@@ -114,6 +114,7 @@ private:
         session_use const& use, base::loop& loop, call_request request,
         std::move_only_function<void(result<begun_stream>, call_request)> done);
     void open(std::shared_ptr<beginning> of);
+    void open_again(std::shared_ptr<beginning> const& of);
     [[nodiscard]] begun_stream make_stream(beginning& of, store::opened_stream const& opened);
     /// Lets the store know of all answers of the session that have arrived by now. `then` is called on the loop, at
     /// once if only that one had to be asked.
@@ -141,7 +142,7 @@ private:
     std::unique_ptr<store::watch_handle> bulletins_;
 
     base::mutex beginning_mutex_;
-    std::vector<store::stream_key>
+    std::vector<std::shared_ptr<beginning>>
         beginning_ BELAY_GUARDED_BY(beginning_mutex_); // asked for, and not known to be there
 };
 
