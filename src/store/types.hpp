@@ -323,7 +323,8 @@ struct usage {
 constexpr base::duration takeover_window = std::chrono::seconds(10);
 constexpr std::size_t takeovers_per_window = 3;
 
-/// A session that was closed and not removed, because its node died in between, goes after this time.
-constexpr base::duration closed_session_limit = std::chrono::seconds(10);
+/// A session that was closed and not removed, because its node died in between or its calls do not end, goes after this
+/// time. Longer than a lost hint is lost: calls elsewhere hear of the end in time to say so.
+constexpr base::duration closed_session_limit = std::chrono::seconds(20);
 
 }
