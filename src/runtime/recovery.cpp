@@ -186,7 +186,7 @@ bool recovery::start(taking const& what, store::claimed_call const& claimed)
         return false;
     if (!context_.departures().admit_call()) {
         // Claimed, and not run by this node any more: others may have it.
-        context_.store().release(what.from.stream, claimed.fence, [](result<void>) {});
+        context_.store().release(what.from.stream, claimed.fence, false, [](result<void>) {});
         return true;
     }
     call_request request;

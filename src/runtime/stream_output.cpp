@@ -302,7 +302,7 @@ void stream_output::release(std::move_only_function<void()> done)
 
 void stream_output::give_up_stream()
 {
-    context().store().release(stream_, fence_, [self = self()](result<void> outcome) {
+    context().store().release(stream_, fence_, true, [self = self()](result<void> outcome) {
         if (!outcome && is_outcome_unknown(outcome.error())) {
             self->releases_again_ = true;
             self->again_.after(ask_again_time);

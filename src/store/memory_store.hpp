@@ -83,7 +83,7 @@ public:
     void owned(
         std::string const& owner, std::optional<stream_key> after, std::size_t limit,
         completion<std::vector<call_ref>> done) override;
-    void release(stream_key const& key, fence fence, completion<void> done) override;
+    void release(stream_key const& key, fence fence, bool has_run, completion<void> done) override;
     void find(session_key const& key, std::string_view request_id, completion<call_ref> done) override;
     void post(stream_key const& key, letter letter, completion<void> done) override;
     void

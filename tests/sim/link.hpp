@@ -260,10 +260,10 @@ public:
         ask(no_lane, again, std::move(done),
             [key, seen, owner](store::backend& to, auto told) { to.claim(key, seen, owner, std::move(told)); });
     }
-    void release(store::stream_key const& key, store::fence fence, store::completion<void> done) override
+    void release(store::stream_key const& key, store::fence fence, bool has_run, store::completion<void> done) override
     {
         ask(no_lane, again, std::move(done),
-            [key, fence](store::backend& to, auto told) { to.release(key, fence, std::move(told)); });
+            [key, fence, has_run](store::backend& to, auto told) { to.release(key, fence, has_run, std::move(told)); });
     }
     void
     find(store::session_key const& key, std::string_view request_id, store::completion<store::call_ref> done) override

@@ -25,6 +25,15 @@ class shared_store final : public forwarding_store {
 public:
     using forwarding_store::forwarding_store;
     [[nodiscard]] store::durability promise() const noexcept override { return store::durability::shared; }
+    void claim(
+        store::stream_key const& key, store::fence seen, std::string const& owner,
+        store::completion<store::claimed_call> done) override
+    {
+        if (auto const claimed = std::exchange(at_claim, nullptr))
+            claimed();
+        forwarding_store::claim(key, seen, owner, std::move(done));
+    }
+    std::function<void()> at_claim; // once, while a claim is under way
 };
 
 /// Has one kind of work, or none. A run is what the test makes of its call.
@@ -161,6 +170,31 @@ TEST_F(Rerun, ItIsRunTwiceAtMost)
     EXPECT_NE(log().back().find("owner_lost"), std::string::npos);
 }
 
+TEST_F(Rerun, AProcessThatDrainsWhileItTakesACallLeavesItToOthers)
+{
+    begin(*first_).reset();
+    kill(first_);
+    auto const third = start();
+    int drained = 0;
+    shared_.at_claim = [&] {
+        for (auto* const each : {second_.get(), third.get()})
+            each->here.departures().drain();
+        ++drained;
+    };
+    pass(20s);
+    EXPECT_EQ(drained, 1);
+    EXPECT_TRUE(second_->serves.runs.empty());
+    EXPECT_TRUE(third->serves.runs.empty());
+    EXPECT_TRUE(log().empty());
+    auto const fourth = start();
+    pass(20s);
+    ASSERT_EQ(fourth->serves.runs.size(), 1u);
+    fourth->serves.runs.front()->answer("done");
+    ASSERT_EQ(log().size(), 2u);
+    EXPECT_NE(log().front().find(R"("rerun":2)"), std::string::npos);
+    EXPECT_EQ(log().back(), "done");
+}
+
 TEST_F(Rerun, AnyOtherCallEndsWithItsOwner)
 {
     begin(*first_, false).reset();
@@ -188,7 +222,8 @@ TEST_F(Rerun, WhoDoesNotHaveTheWorkLeavesItToOthersAndThenEndsIt)
     memory_.find(stream_.session, "1", [&](result<store::call_ref> found) {
         ASSERT_TRUE(found);
         EXPECT_EQ(found->work, 7u);
-        memory_.release(stream_, found->fence, [&](result<void> released) { is_released = released.has_value(); });
+        memory_.release(
+            stream_, found->fence, true, [&](result<void> released) { is_released = released.has_value(); });
     });
     ASSERT_TRUE(is_released);
     first_->serves.has = 8;
