@@ -125,16 +125,17 @@ void call_directory::open(std::shared_ptr<beginning> of)
     for (auto const& id : request.ids)
         meta.requests.push_back({id, protocol::longest_ended_answer(id)});
     meta.once = request.once;
-    // A batch is of several minds: the careful defaults fit all of them.
-    if (request.ids.size() == 1) {
-        call_notes notes{request.traits.is_tool_call, request.traits.is_retry_safe};
-        if (request.again) {
-            notes.time = request.traits.max_duration.value_or(context_.settings().call_max);
-            notes.request = request.again->message;
-            meta.work = request.again->work;
-        }
-        meta.call_notes = to_text(notes);
+    call_notes notes;
+    notes.requests = request.kinds;
+    if (request.ids.size() == 1) { // the requests of a batch have times of their own
+        notes.requests = {request.traits};
+        notes.time = request.traits.max_duration.value_or(context_.settings().call_max);
     }
+    if (request.again) {
+        notes.request = request.again->message;
+        meta.work = request.again->work;
+    }
+    meta.call_notes = to_text(notes);
     meta.caller = request.who;
     meta.held_bytes = request.bytes;
     meta.has_unique_ids = context_.settings().duplicate_ids == duplicate_policy::reject;
@@ -230,7 +231,8 @@ void call_directory::run_again(
 std::shared_ptr<batch> call_directory::start_batch(
     std::shared_ptr<live_session> session, base::loop& loop, std::shared_ptr<call_output> output, call_request request)
 {
-    auto running = std::make_shared<batch>(*this, session, loop, output, std::move(request.trace));
+    auto running
+        = std::make_shared<batch>(*this, session, loop, output, std::move(request.trace), std::move(request.who));
     context_.departures().batch_came();
     session->add(running);
     output->begin(running);
@@ -307,6 +309,9 @@ std::shared_ptr<call> call_directory::begin_member(
     // Counted without asking whether the node drains: its batch was begun before.
     context_.departures().add_call();
     auto member = std::make_shared<call>(context_, *this, of, number, std::move(id), traits);
+    call::run_terms terms;
+    terms.caller = of->caller();
+    member->set_terms(std::move(terms));
     add(of->session(), member);
     member->begin();
     return member;

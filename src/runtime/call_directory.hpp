@@ -39,6 +39,7 @@ struct call_request {
     std::size_t bytes = 0; ///< of the message that asks for it; its arguments live as long as the call runs
     store::identity who{};
     std::optional<rerun_request> again{};
+    std::vector<request_kind> kinds{}; ///< of a batch, in the order of its ids
 };
 
 struct begun_call {
@@ -93,6 +94,10 @@ public:
     /// to be heard.
     void take_answer(live_session const& session, protocol::message const& answer, store::completion<void> done);
 
+    /// From now on what is known of the session's record follows what the store has, for whoever keeps the session
+    /// beyond a request.
+    void watch_record(std::shared_ptr<live_session> const& session);
+
     /// The process stops: see call::interrupt(). From any thread.
     void interrupt_all();
     /// Whether the call with that stream runs here, or is about to.
@@ -130,7 +135,6 @@ private:
         std::shared_ptr<live_session> session, base::loop& loop, std::shared_ptr<call_output> output,
         call_request request);
     void add(live_session& session, std::shared_ptr<call> const& fresh);
-    void watch_record(std::shared_ptr<live_session> const& session);
     /// False if there is none here.
     bool cancel_held(store::session_key const& session, std::string_view id);
     void hear(std::string const& bulletin);

@@ -217,12 +217,13 @@ void recovery::answer(store::stream_key const& stream, store::claimed_call const
     auto const notes = read_call_notes(claimed.meta.call_notes);
     std::vector<store::event_data> answers;
     // Of a batch, some requests may have their answers already.
-    for (auto const number : claimed.unanswered)
-        answers.push_back(
-            {std::make_shared<std::string const>(protocol::ended_answer(
-                 {claimed.meta.requests[number].id, notes.is_tool_call, notes.is_retry_safe},
-                 protocol::end_reason::owner_lost)),
-             store::event_kind::response, number});
+    for (auto const number : claimed.unanswered) {
+        auto const kind = notes.kind_of(number);
+        auto text = protocol::ended_answer(
+            {claimed.meta.requests[number].id, kind.is_tool_call, kind.is_retry_safe},
+            protocol::end_reason::owner_lost);
+        answers.push_back({std::make_shared<std::string const>(std::move(text)), store::event_kind::response, number});
+    }
     auto const count = answers.size();
     // If this fails, the call is one that this node owns and does not run.
     context_.store().append(

@@ -301,6 +301,15 @@ bool route_batch(runtime::service& service, posted& body)
     return std::ranges::all_of(body.routes, &runtime::route::is_instant);
 }
 
+namespace {
+
+store::identity identity_in(std::shared_ptr<runtime::live_session> const& session)
+{
+    return session ? store::identity{session->key.principal, {}, {}} : store::identity();
+}
+
+}
+
 void hold_batch(
     batch_context const& context, exchange_ptr const& exchange, posted& body,
     std::function<void(std::shared_ptr<runtime::call> const&)> const& begun,
@@ -319,7 +328,9 @@ void hold_batch(
             if (start.once)
                 return answer(refuse_key(message.id));
             auto const call = context.node.calls().begin_held(
-                context.session, loop, {{message.id}, context.revision, start.traits, who, {}, trace}, answer);
+                context.session, loop,
+                {{message.id}, context.revision, start.traits, who, {}, trace, 0, identity_in(context.session)},
+                answer);
             if (!call)
                 return answer(protocol::error_response(
                     message.id,

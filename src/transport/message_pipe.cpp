@@ -216,6 +216,7 @@ void message_pipe::request(std::shared_ptr<parsed_line> const& line, protocol::m
 void message_pipe::run_call(std::string id, protocol::revision revision, runtime::start_call start)
 {
     runtime::call_request request{{id}, revision, start.traits, runtime::caller::pipe, std::move(start.once)};
+    request.who.principal = settings_.principal;
     node_.calls().begin(
         *use_, loop_, std::move(request),
         [self = shared_from_this(), start = std::move(start),

@@ -257,6 +257,8 @@ void streamable_http::run_batch(
         trace,
         exchange->request().body().size(),
         {std::string(anonymous), {}, {}}};
+    for (auto const& each : body->routes)
+        request.kinds.push_back(each.kind);
     node_.calls().begin_batch(
         use, loop, std::move(request),
         [this, exchange = std::move(exchange), body, revision, trace, session = use.session(),

@@ -1,5 +1,6 @@
 // Calls whose owner is lost, or gives them up: another node runs them again.
 #include "protocol/message.hpp"
+#include "runtime/call_notes.hpp"
 #include "runtime/node.hpp"
 #include "sim/sim_loop.hpp"
 #include "store/memory_store.hpp"
@@ -202,6 +203,37 @@ TEST_F(Rerun, AnyOtherCallEndsWithItsOwner)
     pass(20s);
     EXPECT_TRUE(second_->serves.runs.empty());
     EXPECT_NE(log().back().find("owner_lost"), std::string::npos);
+}
+
+TEST_F(Rerun, EachRequestOfABatchEndsAsWhatItIs)
+{
+    first_->here.sessions().open({}, [&](result<session_use> use) {
+        ASSERT_TRUE(use);
+        call_request request;
+        request.ids = {"1", "2"};
+        request.kinds = {{true, false}, {false, true}};
+        first_->here.calls().begin_batch(*use, first_->loop, std::move(request), [&](result<begun_batch> begun) {
+            ASSERT_TRUE(begun);
+            stream_ = {begun->batch->session().key, begun->batch->output()->stream().value()};
+        });
+    });
+    kill(first_);
+    pass(20s);
+    auto const said = log();
+    ASSERT_EQ(said.size(), 2u);
+    auto const reason = protocol::end_reason::owner_lost;
+    EXPECT_EQ(said[0], protocol::ended_answer({"1", true, false}, reason));
+    EXPECT_EQ(said[1], protocol::ended_answer({"2", false, true}, reason));
+}
+
+TEST_F(Rerun, TheTimeOfACallIsKeptWhetherItMayRunAgainOrNot)
+{
+    begin(*first_, false, 30s).reset();
+    store::fence fence = 0;
+    memory_.find(stream_.session, "1", [&](result<store::call_ref> found) { fence = found.value().fence; });
+    memory_.claim(stream_, fence, "another", [](result<store::claimed_call> claimed) {
+        EXPECT_EQ(read_call_notes(claimed.value().meta.call_notes).time, 30s);
+    });
 }
 
 TEST_F(Rerun, ARequestThatIsTooLargeToBeKeptIsNotRunAgain)
