@@ -166,7 +166,10 @@ void call_directory::open(std::shared_ptr<beginning> of)
             if (opened)
                 return;
             context_.departures().call_left();
-            of->done(std::unexpected(opened.error()), std::move(of->request));
+            // It was there all the time, and somebody else has claimed it: as little is known of it here as before.
+            bool const is_lost = opened.error() == errc::conflict;
+            of->done(
+                std::unexpected(is_lost ? make_error_code(errc::unavailable) : opened.error()), std::move(of->request));
         });
 }
 

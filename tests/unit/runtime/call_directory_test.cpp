@@ -162,6 +162,23 @@ TEST_F(CallDirectory, AsksAgainForAStreamThatMayBeThere)
     EXPECT_EQ(log(*outcomes.front()->call), texts{"done"});
 }
 
+TEST_F(CallDirectory, DoesNotKnowWhatBecameOfAStreamThatAnotherHasClaimedMeanwhile)
+{
+    between_.fail(troubled_store::question::open, 1, troubled_store::effect::taken);
+    call_request request;
+    request.ids = {"1"};
+    std::error_code refused;
+    node_.calls().begin(*use_, loop_, std::move(request), [&](result<begun_call> begun) { refused = begun.error(); });
+    store_.find(use_->session()->key, "1", [&](result<store::call_ref> found) {
+        ASSERT_TRUE(found);
+        store_.claim(
+            found->stream, found->fence, "another", [](result<store::claimed_call> claimed) { EXPECT_TRUE(claimed); });
+    });
+    world_.advance(std::chrono::milliseconds(500));
+    world_.run_all();
+    EXPECT_EQ(refused, make_error_code(errc::unavailable));
+}
+
 TEST_F(CallDirectory, DoesNotAskForAStreamForEver)
 {
     between_.fail(troubled_store::question::open, 100);
