@@ -94,6 +94,21 @@ TEST_F(Sessions, StayUntilCallsThatHearOfTheEndLateHaveTheirAnswers)
     EXPECT_EQ(store_.used().sessions, 0u);
 }
 
+TEST_F(Sessions, CountsWhatTheStoreHasAndWhatIsInUseHere)
+{
+    session().reset();
+    session().reset();
+    auto const before = node_.metrics_text(0);
+    EXPECT_NE(before.find("\nbelay_sessions 3\n"), std::string::npos); // with the fixture's
+    for (int i = 0; i < 2; ++i) {
+        world_.advance(activity_write_interval);
+        world_.run_all();
+    }
+    auto const after = node_.metrics_text(0);
+    EXPECT_NE(after.find("\nbelay_sessions 3\n"), std::string::npos);
+    EXPECT_NE(after.find("\nbelay_sessions_served 1\n"), std::string::npos); // the others are used by nobody
+}
+
 TEST_F(Sessions, GoInTheEndWhateverHoldsThem)
 {
     auto const key = use_->session()->key;
