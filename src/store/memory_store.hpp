@@ -99,6 +99,10 @@ public:
     [[nodiscard]] std::unique_ptr<watch_handle> listen(std::function<void(std::string const&)> hear) override;
 
     [[nodiscard]] durability promise() const noexcept override { return durability::process; }
+    [[nodiscard]] std::unique_ptr<watch_handle> on_health(std::function<void(bool)>) override
+    {
+        return std::make_unique<watch_handle>(); // it is always within reach
+    }
     [[nodiscard]] usage used() const override;
     /// used(), counted event by event. For tests: it visits everything.
     [[nodiscard]] usage census() const;

@@ -254,6 +254,9 @@ class backend : public session_store,
                 public bulletin {
 public:
     [[nodiscard]] virtual durability promise() const noexcept = 0;
+    /// Says false when the data cannot be reached for a while, and true when it can be again; nothing before that. On
+    /// any thread.
+    [[nodiscard]] virtual std::unique_ptr<watch_handle> on_health(std::function<void(bool)> hear) = 0;
     [[nodiscard]] virtual usage used() const = 0;
 };
 

@@ -314,6 +314,10 @@ public:
     [[nodiscard]] std::unique_ptr<store::watch_handle> listen(std::function<void(std::string const&)> hear) override;
 
     [[nodiscard]] store::durability promise() const noexcept override { return promise_; }
+    [[nodiscard]] std::unique_ptr<store::watch_handle> on_health(std::function<void(bool)> hear) override
+    {
+        return store_->on_health(std::move(hear));
+    }
     [[nodiscard]] store::usage used() const override { return store_->used(); }
 
 private:

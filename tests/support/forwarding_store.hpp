@@ -199,6 +199,10 @@ public:
     }
 
     [[nodiscard]] store::durability promise() const noexcept override { return inner_.promise(); }
+    [[nodiscard]] std::unique_ptr<store::watch_handle> on_health(std::function<void(bool)> hear) override
+    {
+        return inner_.on_health(std::move(hear));
+    }
     [[nodiscard]] store::usage used() const override { return inner_.used(); }
 
 private:
