@@ -171,7 +171,9 @@ public:
     /// A notification of your own for every session. Clients pass over methods that they do not know.
     void notify(std::string const& method, json::object const& params);
 
-    /// Runs a quick function on one of the server's loops again and again while it serves. Before the start.
+    /// Runs a quick function on one of the server's loops again and again while it serves. Each process does so by
+    /// itself, also where several share a store: what is to be done once for all of them is not for here. Before the
+    /// start.
     server& every(std::chrono::nanoseconds period, std::function<void()> function);
     /// Called when a client has chosen a level. Before the start.
     server& on_log_level(std::function<void(session const&, log_level)> function);

@@ -26,7 +26,9 @@ http_host::http_host(
         loops_.push_back(std::make_unique<base::io_loop>(clock, *around_.given));
     for (unsigned i = 0; !around_.given && i < settings_.threads; ++i)
         loops_.push_back(std::make_unique<base::io_loop>(clock));
-    whole_ = std::make_unique<assembly>(std::move(core), settings_, assembly::mounts::served, clock, random, log_);
+    whole_ = std::make_unique<assembly>(
+        std::move(core), settings_, assembly::mounts::served, clock, random, log_, around_.make_store);
+    store_health_ = whole_->store().on_health([is_well = is_store_well_](bool now) { is_well->store(now); });
     endpoint_ = std::make_unique<transport::streamable_http>(node(), whole_->core(), settings_.transport);
     add_routes();
     add_mounts();
@@ -82,15 +84,20 @@ void http_host::add_routes()
         });
     };
     get("/healthz", [](http::exchange& exchange) { http::respond_text(exchange, 200, "ok"); });
-    get("/readyz", [this](http::exchange& exchange) {
-        if (node().departures().is_draining())
-            http::respond_text(exchange, 503, "draining", {{"Retry-After", "5"}});
-        else
-            http::respond_text(exchange, 200, "ready");
-    });
+    get("/readyz", [this](http::exchange& exchange) { answer_ready(exchange); });
     get("/metrics", [this](http::exchange& exchange) {
         exchange.respond({200, "text/plain; version=0.0.4; charset=utf-8", {}}, metrics_text());
     });
+}
+
+void http_host::answer_ready(http::exchange& exchange)
+{
+    if (node().departures().is_draining())
+        http::respond_text(exchange, 503, "draining", {{"Retry-After", "5"}});
+    else if (!is_store_well_->load())
+        http::respond_text(exchange, 503, "the store cannot be reached", {{"Retry-After", "1"}});
+    else
+        http::respond_text(exchange, 200, "ready");
 }
 
 std::string http_host::metrics_text()
@@ -245,8 +252,21 @@ void http_host::shut_down()
         log_.info("stopping; running calls: {}", node().departures().running_calls());
         limit_ = std::make_unique<base::timer>(loops_.front()->timers(), [this] { interrupt_calls(); });
         limit_->after(settings_.drain);
+        send_away();
         drain_step();
     });
+}
+
+void http_host::send_away()
+{
+    // Where the store stays, callers need not wait here for calls that run on: they come back to whoever is there then.
+    // With a shared store that is another process, now; with a disk of its own it may still be this one.
+    auto const promise = whole_->store().promise();
+    if (promise == store::durability::process)
+        return;
+    if (promise == store::durability::shared)
+        http_->stop_accepting();
+    node().attachments().close_all(engine::close_reason::draining);
 }
 
 void http_host::interrupt_calls()
@@ -323,6 +343,7 @@ void http_host::stop_now()
             return stop_serving();
         phase_ = phase::draining;
         node().departures().drain();
+        send_away();
         interrupt_calls();
         drain_step();
     });

@@ -29,6 +29,7 @@ struct http_surroundings {
     boost::asio::io_context* given = nullptr;
     /// What owns all that frames on the given context use.
     std::weak_ptr<void> keeper{};
+    store_maker make_store = make_memory_store;
 };
 
 class http_host {
@@ -65,7 +66,6 @@ public:
     [[nodiscard]] std::string admin_address() const;
     [[nodiscard]] std::uint16_t port() const;
     [[nodiscard]] runtime::node& node() noexcept { return whole_->node(); }
-    [[nodiscard]] store::memory_store& store() noexcept { return whole_->store(); }
     [[nodiscard]] observe::metrics& metrics() noexcept { return whole_->metrics(); }
     [[nodiscard]] base::worker_pool& workers() noexcept { return whole_->workers(); }
     [[nodiscard]] http::server_statistics http_statistics() const { return http_->statistics(); }
@@ -80,7 +80,10 @@ private:
     void watch_loops();
     void tell_stall(base::stall const& stall);
     void write_access(http::access_record const& record) const;
+    void answer_ready(http::exchange& exchange);
     void drain_step();
+    /// Closes what only waits here, if it can wait elsewhere.
+    void send_away();
     void interrupt_calls();
     void close_connections();
     /// Stops without waiting for anything: whoever destroys this may have a clock that stands still.
@@ -95,6 +98,8 @@ private:
     base::logger log_;
     std::vector<std::unique_ptr<base::io_loop>> loops_;
     std::unique_ptr<assembly> whole_; // after the loops, which it uses
+    std::shared_ptr<std::atomic<bool>> is_store_well_ = std::make_shared<std::atomic<bool>>(true);
+    std::unique_ptr<store::watch_handle> store_health_;
     std::unique_ptr<transport::streamable_http> endpoint_;
     std::vector<std::unique_ptr<transport::stateless_http>> mounts_;
     http::router router_;

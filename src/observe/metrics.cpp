@@ -30,11 +30,13 @@ prometheus::Histogram& metrics::histogram(std::string name, std::string help)
 }
 
 metrics::metrics()
-    : registry_(prometheus::Registry::InsertBehavior::Merge), sessions(gauge("belay_sessions", "Sessions that live.")),
-      streams(gauge("belay_streams", "Streams that are kept.")),
+    : registry_(prometheus::Registry::InsertBehavior::Merge),
+      sessions(gauge("belay_sessions", "Sessions that live in the store, which nodes may share: the same on each.")),
+      sessions_served(gauge("belay_sessions_served", "Sessions that this node has in use.")),
+      streams(gauge("belay_streams", "Streams that are kept in the store, the same on each node.")),
       connections(gauge("belay_connections", "Open HTTP connections.")),
       calls_running(gauge("belay_calls_running", "Calls whose tool is running.")),
-      store_bytes(gauge("belay_store_bytes", "Bytes of kept events.")),
+      store_bytes(gauge("belay_store_bytes", "Bytes that the store keeps, the same on each node.")),
       workers_running(gauge("belay_workers_running", "Blocking tools that run.")),
       workers_queued(gauge("belay_workers_queued", "Calls of blocking tools that wait for a thread.")),
       events_appended(counter("belay_events_appended_total", "Events appended to streams.")),

@@ -28,6 +28,7 @@ public:
     metrics();
 
     prometheus::Gauge& sessions;
+    prometheus::Gauge& sessions_served;
     prometheus::Gauge& streams;
     prometheus::Gauge& connections;
     prometheus::Gauge& calls_running;

@@ -51,6 +51,8 @@ following::following(
       stream_(std::move(stream)), priming_(priming), settings_(settings_for(context.settings(), can_return)),
       pending_(std::make_shared<std::atomic<std::uint8_t>>(std::uint8_t(0))), tick_(loop.timers(), [this] {
           if (machine_) {
+              if (std::exchange(asks_again_, false))
+                  ask_whether_dismissed();
               machine_->tick(loop_.now(), actions_);
               perform();
           } else if (is_begun_ && !has_left_) {
@@ -205,8 +207,14 @@ void following::ask_whether_dismissed()
     // By a question of its own: a connection that its peer does not read from does not read the log either.
     context_.store().read_after(
         stream_, machine_->position(), {0, 0}, reader_, [self = shared_from_this()](result<store::page> page) {
-            if (!self->has_left_ && page && page->dismissed)
+            if (self->has_left_)
+                return;
+            if (!page && page.error() == errc::unavailable) {
+                self->asks_again_ = true;
+                self->arm();
+            } else if (page && page->dismissed) {
                 self->leave_for(*page->dismissed);
+            }
         });
 }
 
@@ -380,7 +388,7 @@ void following::end_finished()
 void following::arm()
 {
     // Moved to an earlier time only: output moves the next tick, but an early look costs nothing.
-    auto when = machine_->next_tick();
+    auto when = asks_again_ ? loop_.now() : machine_->next_tick();
     if (tick_.is_armed() && tick_at_ <= when)
         return;
     when = std::max(when, loop_.now() + std::chrono::seconds(1));

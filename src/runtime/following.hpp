@@ -115,6 +115,7 @@ private:
     bool is_detached_ = false;
     bool has_left_ = false;
     bool was_woken_ = false; // before there was a machine
+    bool asks_again_ = false; // whether it is dismissed: the store could not say
     bool is_attaching_ = false;
     std::shared_ptr<event_sink> sink_;
     event_sink* sink_view_ = nullptr; // under the session's lock

@@ -64,6 +64,7 @@ struct route {
     bool is_instant = true; ///< without a key, its outcome is never a start_call
     bool has_key = false;   ///< to be made once: its outcome is kept, which takes a call
     std::move_only_function<outcome(incoming const&)> run; ///< once, with the message that it was found for
+    request_kind kind{.is_tool_call = false};              ///< for whoever has to end it
 };
 
 /// Whether a client gets a session, and one whose calls can be come back to. Without a session it cannot subscribe,

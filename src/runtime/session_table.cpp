@@ -95,6 +95,16 @@ std::vector<std::shared_ptr<live_session>> session_table::all()
     return all;
 }
 
+std::size_t session_table::count()
+{
+    std::size_t count = 0;
+    for (auto& stripe : stripes_) {
+        base::lock const lock(stripe.mutex);
+        count += stripe.sessions.size();
+    }
+    return count;
+}
+
 std::vector<store::session_key> session_table::look_round()
 {
     std::vector<store::session_key> in_use;

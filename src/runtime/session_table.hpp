@@ -28,6 +28,9 @@ public:
     /// All of them, those that stand in and those that are forgotten but still used too.
     [[nodiscard]] std::vector<std::shared_ptr<live_session>> all();
 
+    /// How many sessions of the store are served here.
+    [[nodiscard]] std::size_t count();
+
     /// Forgets the sessions that nobody uses. Gives those in use of which the store does not know.
     [[nodiscard]] std::vector<store::session_key> look_round();
 

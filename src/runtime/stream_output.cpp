@@ -105,7 +105,14 @@ void stream_output::hint(interest what)
 
 void stream_output::read_reader()
 {
+    // One at a time: an older mark must not come after a newer one.
+    if (std::exchange(is_reading_reader_, true)) {
+        has_reader_moved_ = true;
+        return;
+    }
+    has_reader_moved_ = false;
     context().store().reader(stream_, [self = self()](result<store::reader_mark> mark) {
+        self->is_reading_reader_ = false;
         if (self->is_over())
             return;
         if (!mark) {
@@ -119,6 +126,8 @@ void stream_output::read_reader()
             user->reader_seen(mark->attached);
         self->reader_moved(*mark);
         self->perform();
+        if (self->has_reader_moved_ && !self->is_over())
+            self->read_reader();
     });
 }
 
@@ -293,7 +302,7 @@ void stream_output::release(std::move_only_function<void()> done)
 
 void stream_output::give_up_stream()
 {
-    context().store().release(stream_, fence_, [self = self()](result<void> outcome) {
+    context().store().release(stream_, fence_, true, [self = self()](result<void> outcome) {
         if (!outcome && is_outcome_unknown(outcome.error())) {
             self->releases_again_ = true;
             self->again_.after(ask_again_time);

@@ -97,6 +97,8 @@ private:
     appending appending_;
     std::uint64_t batch_number_ = 0; // of the appends
     std::uint64_t last_letter_ = 0;
+    bool is_reading_reader_ = false;
+    bool has_reader_moved_ = false; // since it was asked for
     bool is_reading_mail_ = false;
     bool has_more_mail_ = false;
     // What the store could not say.

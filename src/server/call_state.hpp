@@ -51,10 +51,7 @@ struct request_facts {
 /// A session as handlers see it.
 class session_link {
 public:
-    session_link(runtime::node& node, std::shared_ptr<runtime::live_session> session)
-        : node_(node), session_(std::move(session))
-    {
-    }
+    session_link(runtime::node& node, std::shared_ptr<runtime::live_session> session);
     [[nodiscard]] runtime::node& node() const noexcept { return node_; }
     [[nodiscard]] std::shared_ptr<runtime::live_session> const& session() const noexcept { return session_; }
 

@@ -132,6 +132,11 @@ auto in_session(F work)
     };
 }
 
+bool is_retry_safe(tool_definition const& tool)
+{
+    return tool.read_only.value_or(false) || tool.idempotent.value_or(false);
+}
+
 /// Names the tool as far as a call of it depends on it: its name, what it takes and what it gives.
 std::uint64_t work_of(tool_definition const& tool)
 {
@@ -217,7 +222,7 @@ void server_core::publish(std::shared_ptr<tool_definition> fresh, bool is_broken
             throw std::invalid_argument(
                 "tool " + fresh->name + " cannot wait, so " + fresh->needs_waiting
                 + "; if it takes long, say that it is blocking()");
-        if (fresh->runs_again && !fresh->read_only.value_or(false) && !fresh->idempotent.value_or(false))
+        if (fresh->runs_again && !is_retry_safe(*fresh))
             throw std::invalid_argument(
                 "tool " + fresh->name
                 + " can be run again only if that does no harm: say that it is read_only() or idempotent()");
@@ -467,8 +472,10 @@ runtime::route server_core::find(protocol::message const& request)
     if (method == protocol::method::resources_read) {
         auto found = resources_.find(request);
         bool const is_instant = !found || found->what->read.quick;
-        return route_to(
+        auto route = route_to(
             is_instant, [this, found = std::move(found)](incoming const& of) { return resources_.read(of, found); });
+        route.kind.is_retry_safe = true;
+        return route;
     }
     if (method == protocol::method::resources_list)
         return instant([this](incoming const& of) { return resources_.list(of, page_size(server::list::resources)); });
@@ -479,8 +486,10 @@ runtime::route server_core::find(protocol::message const& request)
     if (method == protocol::method::prompts_get) {
         auto found = prompts_.find(request);
         bool const is_instant = !found || found->get.quick;
-        return route_to(
+        auto route = route_to(
             is_instant, [this, found = std::move(found)](incoming const& of) { return prompts_.get(of, found); });
+        route.kind.is_retry_safe = true;
+        return route;
     }
     if (method == protocol::method::prompts_list)
         return instant([this](incoming const& of) { return prompts_.list(of, page_size(server::list::prompts)); });
@@ -489,9 +498,11 @@ runtime::route server_core::find(protocol::message const& request)
     if (method == protocol::method::resources_subscribe) {
         auto found = resources_.find(request);
         bool const is_instant = !found || !found->what->on_subscribe;
-        return route_to(is_instant, in_session([this, found = std::move(found)](incoming const& of) {
-                            return resources_.subscribe(of, found);
-                        }));
+        auto route = route_to(is_instant, in_session([this, found = std::move(found)](incoming const& of) {
+                                  return resources_.subscribe(of, found);
+                              }));
+        route.kind.is_retry_safe = true;
+        return route;
     }
     if (method == protocol::method::resources_unsubscribe)
         return instant(in_session([this](incoming const& of) { return resources_.unsubscribe(of); }));
@@ -506,9 +517,11 @@ runtime::route server_core::find_tool(protocol::message const& request) const
     auto const* const name = text_param(request, "name");
     auto found = name ? tools_.now()->find(view(*name)) : nullptr;
     bool const is_instant = !found || found->quick;
+    runtime::request_kind const kind{true, found && is_retry_safe(*found)};
     auto route = route_to(
         is_instant, [this, found = std::move(found)](runtime::incoming const& of) { return call_tool(of, found); });
     route.has_key = given_key(request) != nullptr;
+    route.kind = kind;
     return route;
 }
 
@@ -576,7 +589,7 @@ server_core::call_tool(runtime::incoming const& request, std::shared_ptr<tool_de
     if (tool.quick && *once) {
         runtime::start_call start;
         start.once = std::move(*once);
-        start.traits.is_retry_safe = tool.read_only.value_or(false) || tool.idempotent.value_or(false);
+        start.traits.is_retry_safe = is_retry_safe(tool);
         start.run = [found, &node = request.node, context = context_of(request), id = message.id,
                      arguments = json::object(*arguments, json::storage_ptr())](std::shared_ptr<runtime::call> on) {
             auto const trace = on->trace();
@@ -598,7 +611,7 @@ server_core::call_tool(runtime::incoming const& request, std::shared_ptr<tool_de
     if (!begin)
         return bad_arguments(begin.error());
     runtime::call_traits traits;
-    traits.is_retry_safe = tool.read_only.value_or(false) || tool.idempotent.value_or(false);
+    traits.is_retry_safe = is_retry_safe(tool);
     traits.max_duration = tool.timeout;
     traits.orphan_limit = tool.orphan_limit;
     traits.waits_for_reader = tool.waits_for_reader && !tool.blocking;

@@ -16,6 +16,12 @@ std::string trace::header(std::string const& span) const
     return "00-" + id + "-" + span + (is_sampled ? "-01" : "-00");
 }
 
+detail::session_link::session_link(runtime::node& node, std::shared_ptr<runtime::live_session> session)
+    : node_(node), session_(std::move(session))
+{
+    node_.calls().watch_record(session_); // its author may keep it for as long as it likes
+}
+
 std::string session::name() const
 {
     return link_->session()->name;

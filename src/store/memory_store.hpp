@@ -83,7 +83,7 @@ public:
     void owned(
         std::string const& owner, std::optional<stream_key> after, std::size_t limit,
         completion<std::vector<call_ref>> done) override;
-    void release(stream_key const& key, fence fence, completion<void> done) override;
+    void release(stream_key const& key, fence fence, bool has_run, completion<void> done) override;
     void find(session_key const& key, std::string_view request_id, completion<call_ref> done) override;
     void post(stream_key const& key, letter letter, completion<void> done) override;
     void
@@ -99,6 +99,10 @@ public:
     [[nodiscard]] std::unique_ptr<watch_handle> listen(std::function<void(std::string const&)> hear) override;
 
     [[nodiscard]] durability promise() const noexcept override { return durability::process; }
+    [[nodiscard]] std::unique_ptr<watch_handle> on_health(std::function<void(bool)>) override
+    {
+        return std::make_unique<watch_handle>(); // it is always within reach
+    }
     [[nodiscard]] usage used() const override;
     /// used(), counted event by event. For tests: it visits everything.
     [[nodiscard]] usage census() const;

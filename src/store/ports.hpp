@@ -193,7 +193,8 @@ public:
         completion<std::vector<call_ref>> done)
         = 0;
     /// Gives a call up for others to claim, who find it among the lapsed ones; its fence is refused from then on.
-    virtual void release(stream_key const& key, fence fence, completion<void> done) = 0;
+    /// Whoever has claimed it and has not run it is not counted as an attempt.
+    virtual void release(stream_key const& key, fence fence, bool has_run, completion<void> done) = 0;
     /// The newest call of the session that has a request with this id and no answer to it. `errc::finished` if a newer
     /// one has an answer that has not arrived: whoever names the id cannot know of it, and means that one.
     virtual void find(session_key const& key, std::string_view request_id, completion<call_ref> done) = 0;
@@ -253,6 +254,9 @@ class backend : public session_store,
                 public bulletin {
 public:
     [[nodiscard]] virtual durability promise() const noexcept = 0;
+    /// Says false when the data cannot be reached for a while, and true when it can be again; nothing before that. On
+    /// any thread.
+    [[nodiscard]] virtual std::unique_ptr<watch_handle> on_health(std::function<void(bool)> hear) = 0;
     [[nodiscard]] virtual usage used() const = 0;
 };
 

@@ -275,7 +275,7 @@ struct claimed_call {
     stream_top top;
     std::vector<std::uint32_t> unanswered; ///< its requests that have no answer yet
     std::vector<std::pair<std::uint32_t, std::uint64_t>> questions; ///< the open ones: number and sequence
-    std::uint32_t attempt = 1; ///< which owner this is, counted from 1: the one that opened it
+    std::uint32_t attempt = 1; ///< which owner this is, of those that have run it: the one that opened it is the first
     base::duration age{}; ///< since it was opened
     std::uint32_t last_question = 0; ///< the highest number that a question of it had
     std::optional<double> progress{}; ///< how far it said that it was
@@ -323,7 +323,8 @@ struct usage {
 constexpr base::duration takeover_window = std::chrono::seconds(10);
 constexpr std::size_t takeovers_per_window = 3;
 
-/// A session that was closed and not removed, because its node died in between, goes after this time.
-constexpr base::duration closed_session_limit = std::chrono::seconds(10);
+/// A session that was closed and not removed, because its node died in between or its calls do not end, goes after this
+/// time. Longer than a lost hint is lost: calls elsewhere hear of the end in time to say so.
+constexpr base::duration closed_session_limit = std::chrono::seconds(20);
 
 }

@@ -301,6 +301,15 @@ bool route_batch(runtime::service& service, posted& body)
     return std::ranges::all_of(body.routes, &runtime::route::is_instant);
 }
 
+namespace {
+
+std::string_view principal_in(std::shared_ptr<runtime::live_session> const& session)
+{
+    return session ? std::string_view(session->key.principal) : std::string_view();
+}
+
+}
+
 void hold_batch(
     batch_context const& context, exchange_ptr const& exchange, posted& body,
     std::function<void(std::shared_ptr<runtime::call> const&)> const& begun,
@@ -319,7 +328,8 @@ void hold_batch(
             if (start.once)
                 return answer(refuse_key(message.id));
             auto const call = context.node.calls().begin_held(
-                context.session, loop, request_for(message.id, context.revision, start, {who, {}, trace}), answer);
+                context.session, loop,
+                request_for(message.id, context.revision, start, {who, principal_in(context.session), trace}), answer);
             if (!call)
                 return answer(protocol::error_response(message.id, begin_error(call.error())));
             begun(*call);

@@ -101,6 +101,26 @@ private:
     store::completion<void> done_;
 };
 
+/// What is not a request in a batch.
+struct batch_notices {
+    std::vector<protocol::message> first;
+    std::vector<protocol::message> after; ///< cancels of the batch's own requests
+};
+
+batch_notices notices_of(posted const& body)
+{
+    auto const is_own = [&](std::string_view id) {
+        return std::ranges::any_of(body.batch, [&](protocol::message const& each) {
+            return each.kind == protocol::message_kind::request && each.id == id;
+        });
+    };
+    batch_notices notices;
+    for (auto const& each : body.batch)
+        if (each.kind != protocol::message_kind::request)
+            (is_own(runtime::cancelled_request(each)) ? notices.after : notices.first).push_back(each);
+    return notices;
+}
+
 bool is_event_id_text(std::string_view text) noexcept
 {
     return text.size() <= engine::max_event_id_bytes
@@ -172,28 +192,36 @@ void streamable_http::post(exchange_ptr exchange)
 
 void streamable_http::dispatch_batch(exchange_ptr exchange, runtime::session_use use, std::shared_ptr<posted> body)
 {
-    std::vector<protocol::message> notices;
-    for (auto const& each : body->batch)
-        if (each.kind != protocol::message_kind::request)
-            notices.push_back(each);
+    auto notices = notices_of(*body);
     bool const is_instant = route_batch(service_, *body);
-    // After the requests that they may be about.
-    auto take_notices = [this, session = use.session(), &loop = exchange->loop(), body,
-                         notices = std::move(notices)](store::completion<void> done) {
-        auto const kept = std::make_shared<kept_all>(notices.size(), std::move(done));
-        for (auto const& each : notices)
-            take(session, each, loop, [kept](result<void> outcome) { kept->one(outcome); });
-    };
-    if (body->batch.empty())
-        return take_notices([exchange](result<void> kept) { acknowledge(*exchange, kept); });
-    auto then = [take_notices = std::move(take_notices)] { take_notices([](result<void>) {}); };
-    bool const is_held = settings_.answer == answer_form::json || (is_instant && settings_.answer != answer_form::sse);
-    if (is_held) {
-        batch_context const context{node_, use.session(), use.revision()};
-        hold_batch(context, exchange, *body, [](auto const&) {}, json_answer{exchange, std::move(use)});
-        return then();
-    }
-    run_batch(std::move(exchange), use, std::move(body), std::move(then));
+    auto& loop = exchange->loop();
+    auto const session = use.session();
+    // First, because nothing can be said of them once an answer has begun.
+    take_all(
+        session, std::move(notices.first), loop,
+        [this, exchange = std::move(exchange), use = std::move(use), body, is_instant,
+         after = std::move(notices.after)](result<void> kept) mutable {
+            if (!kept || body->batch.empty())
+                return acknowledge(*exchange, kept);
+            bool const is_held
+                = settings_.answer == answer_form::json || (is_instant && settings_.answer != answer_form::sse);
+            if (!is_held)
+                return run_batch(std::move(exchange), use, std::move(body), std::move(after));
+            auto& on = exchange->loop();
+            auto const of = use.session();
+            batch_context const context{node_, of, use.revision()};
+            hold_batch(context, exchange, *body, [](auto const&) {}, json_answer{exchange, std::move(use)});
+            take_all(of, std::move(after), on, [](result<void>) {});
+        });
+}
+
+void streamable_http::take_all(
+    std::shared_ptr<runtime::live_session> const& session, std::vector<protocol::message> notices, base::loop& loop,
+    store::completion<void> done)
+{
+    auto const kept = std::make_shared<kept_all>(notices.size(), std::move(done));
+    for (auto const& each : notices)
+        take(session, each, loop, [kept](result<void> outcome) { kept->one(outcome); });
 }
 
 void streamable_http::take(
@@ -208,7 +236,7 @@ void streamable_http::take(
 
 void streamable_http::run_batch(
     exchange_ptr exchange, runtime::session_use const& use, std::shared_ptr<posted> body,
-    std::move_only_function<void()> then)
+    std::vector<protocol::message> after)
 {
     auto& loop = exchange->loop();
     auto const revision = use.revision();
@@ -222,19 +250,20 @@ void streamable_http::run_batch(
         trace,
         exchange->request().body().size(),
         {std::string(anonymous), {}, {}}};
+    for (auto const& each : body->routes)
+        request.kinds.push_back(each.kind);
     node_.calls().begin_batch(
         use, loop, std::move(request),
         [this, exchange = std::move(exchange), body, revision, trace, session = use.session(),
-         then = std::move(then)](result<runtime::begun_batch> begun) mutable {
-            if (!begun) {
-                then(); // a cancel is no less wanted because there was no room for a call
+         after = std::move(after)](result<runtime::begun_batch> begun) mutable {
+            if (!begun)
                 return refuse_begin(*exchange, begun.error());
-            }
+            auto& on = exchange->loop();
             note_stream(*exchange, *begun->following);
             auto const sink = std::make_shared<sse_sink>(std::move(exchange), begun->following);
             sink->begin();
             transport::run_batch({node_, session, revision}, begun->batch, *body, trace ? &*trace : nullptr);
-            then();
+            take_all(session, std::move(after), on, [](result<void>) {});
             begun->following->start(sink);
         });
 }

@@ -161,14 +161,14 @@ TEST_F(Refusals, RepeatsTheReleaseOfACallThatOthersHaveClaimed)
 {
     stream_key const key{session_, 1};
     auto const first = open(1)->fence;
-    store().release(key, first, expect_done);
+    store().release(key, first, true, expect_done);
     fence second = 0;
     store().claim(key, first, "node/2", [&](auto const& claimed) { second = claimed->fence; });
     EXPECT_GT(second, first);
-    store().release(key, first, expect_done);
+    store().release(key, first, true, expect_done);
     // It is still the other's.
     store().append(key, second, 1, {{text_of(1)}}, false, [](auto const& top) { EXPECT_TRUE(top); });
-    store().release(key, second + 1, [](auto const& outcome) { EXPECT_EQ(error_of(outcome), errc::fenced); });
+    store().release(key, second + 1, true, [](auto const& outcome) { EXPECT_EQ(error_of(outcome), errc::fenced); });
 }
 
 class tally final : public event_counter {

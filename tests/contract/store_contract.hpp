@@ -547,9 +547,9 @@ protected:
     {
         return await<claimed_call>([&](auto done) { store().claim(key, seen, owner, std::move(done)); });
     }
-    result<void> release(stream_key const& key, fence fence)
+    result<void> release(stream_key const& key, fence fence, bool has_run = true)
     {
-        return await<void>([&](auto done) { store().release(key, fence, std::move(done)); });
+        return await<void>([&](auto done) { store().release(key, fence, has_run, std::move(done)); });
     }
     result<call_ref> find(session_key const& key, std::string_view request)
     {

@@ -31,7 +31,7 @@ TEST_F(AnswerForm, AutomaticJsonForInstantFunctions)
     }
     settle();
     EXPECT_EQ(appended(), 0) << "instant answers append nothing";
-    EXPECT_EQ(host().store().census().streams, 0u);
+    EXPECT_EQ(store().census().streams, 0u);
     // Seven answers and three of the probe: one write each.
     EXPECT_EQ(host().http_statistics().sends - sends, 10u);
 }
@@ -131,7 +131,7 @@ TEST_F(AnswerForm, NeverStreams)
     EXPECT_EQ(at(answer.json(), "id"), 8);
     EXPECT_TRUE(at(answer.json(), "result/content").is_array());
     EXPECT_EQ(appended(), 0);
-    EXPECT_EQ(host().store().census().streams, 0u);
+    EXPECT_EQ(store().census().streams, 0u);
 }
 
 TEST_F(AnswerForm, NeverStreamsButCancels)
@@ -402,11 +402,11 @@ TEST_F(AnswerForm, MetricsAddUp)
     EXPECT_GT(host().metrics().events_trimmed.Value(), 0);
     EXPECT_GT(host().metrics().events_ended.Value(), 0);
     EXPECT_GT(replayed(), 0);
-    EXPECT_GT(host().store().census().pending, 0u);
+    EXPECT_GT(store().census().pending, 0u);
     // All kept events were appended and have not left.
     auto& metrics = host().metrics();
     EXPECT_EQ(
-        static_cast<double>(host().store().census().events),
+        static_cast<double>(store().census().events),
         appended() - metrics.events_trimmed.Value() - metrics.events_trimmed_undelivered.Value()
             - metrics.events_ended.Value() - metrics.events_ended_undelivered.Value());
 }

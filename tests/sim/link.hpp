@@ -260,10 +260,10 @@ public:
         ask(no_lane, again, std::move(done),
             [key, seen, owner](store::backend& to, auto told) { to.claim(key, seen, owner, std::move(told)); });
     }
-    void release(store::stream_key const& key, store::fence fence, store::completion<void> done) override
+    void release(store::stream_key const& key, store::fence fence, bool has_run, store::completion<void> done) override
     {
         ask(no_lane, again, std::move(done),
-            [key, fence](store::backend& to, auto told) { to.release(key, fence, std::move(told)); });
+            [key, fence, has_run](store::backend& to, auto told) { to.release(key, fence, has_run, std::move(told)); });
     }
     void
     find(store::session_key const& key, std::string_view request_id, store::completion<store::call_ref> done) override
@@ -314,6 +314,10 @@ public:
     [[nodiscard]] std::unique_ptr<store::watch_handle> listen(std::function<void(std::string const&)> hear) override;
 
     [[nodiscard]] store::durability promise() const noexcept override { return promise_; }
+    [[nodiscard]] std::unique_ptr<store::watch_handle> on_health(std::function<void(bool)> hear) override
+    {
+        return store_->on_health(std::move(hear));
+    }
     [[nodiscard]] store::usage used() const override { return store_->used(); }
 
 private:

@@ -380,9 +380,9 @@ void recorder::claim(
         });
 }
 
-void recorder::release(store::stream_key const& key, store::fence fence, store::completion<void> done)
+void recorder::release(store::stream_key const& key, store::fence fence, bool has_run, store::completion<void> done)
 {
-    inner_.release(key, fence, [this, key, fence, done = std::move(done)](result<void> released) mutable {
+    inner_.release(key, fence, has_run, [this, key, fence, done = std::move(done)](result<void> released) mutable {
         trace("release {:x} fence {}: {}", key.stream, fence, released ? "ok" : released.error().message());
         if (auto* const call = find_call(key.stream); released && call && call->fence == fence)
             call->owner.clear();

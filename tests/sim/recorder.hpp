@@ -112,7 +112,7 @@ public:
     void claim(
         store::stream_key const& key, store::fence seen, std::string const& owner,
         store::completion<store::claimed_call> done) override;
-    void release(store::stream_key const& key, store::fence fence, store::completion<void> done) override;
+    void release(store::stream_key const& key, store::fence fence, bool has_run, store::completion<void> done) override;
     void
     find(store::session_key const& key, std::string_view request_id, store::completion<store::call_ref> done) override;
 

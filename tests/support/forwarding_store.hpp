@@ -157,9 +157,9 @@ public:
     {
         inner_.owned(owner, std::move(after), limit, std::move(done));
     }
-    void release(store::stream_key const& key, store::fence fence, store::completion<void> done) override
+    void release(store::stream_key const& key, store::fence fence, bool has_run, store::completion<void> done) override
     {
-        inner_.release(key, fence, std::move(done));
+        inner_.release(key, fence, has_run, std::move(done));
     }
     void
     find(store::session_key const& key, std::string_view request_id, store::completion<store::call_ref> done) override
@@ -199,6 +199,10 @@ public:
     }
 
     [[nodiscard]] store::durability promise() const noexcept override { return inner_.promise(); }
+    [[nodiscard]] std::unique_ptr<store::watch_handle> on_health(std::function<void(bool)> hear) override
+    {
+        return inner_.on_health(std::move(hear));
+    }
     [[nodiscard]] store::usage used() const override { return inner_.used(); }
 
 private:

@@ -97,11 +97,13 @@ TEST_F(Call, ABatchEndsWithTheLastAnswerOfItsMembers)
     std::shared_ptr<batch> both;
     call_request request;
     request.ids = {"1", "2"};
+    request.who = {"alice", {}, {}};
     node_.calls().begin_batch(*use_, loop_, std::move(request), [&](result<begun_batch> begun) {
         ASSERT_TRUE(begun);
         both = begun->batch;
     });
     auto const first = node_.calls().begin_member(both, 0, "1", {});
+    EXPECT_EQ(first->caller().principal, "alice");
     auto const second = node_.calls().begin_member(both, 1, "2", {});
     int withdrawn = 0;
     (void)first->ask("ask", "{}", {}, [&](result<std::string>) { ++withdrawn; });
