@@ -120,6 +120,10 @@ std::expected<command_line, int> parse_command_line(
     app.add_flag(
         "--stdio", source.is_stdio,
         "Serve one client over standard input and output, a message per line, instead of HTTP.");
+    bool wants_settings = false;
+    app.add_flag("--settings", wants_settings, "Print the reference of all settings as Markdown and exit.");
+    bool wants_check = false;
+    app.add_flag("--check-config", wants_check, "Print the settings as a belay.toml, or what is wrong, and exit.");
     std::map<std::string, std::vector<std::string>> given_own;
     try {
         add_own(app, own, given_own);
@@ -127,10 +131,6 @@ std::expected<command_line, int> parse_command_line(
         say_error(name, "a flag that the program adds is one of the server's; --settings lists those");
         return std::unexpected(2);
     }
-    bool wants_settings = false;
-    app.add_flag("--settings", wants_settings, "Print the reference of all settings as Markdown and exit.");
-    bool wants_check = false;
-    app.add_flag("--check-config", wants_check, "Print the settings as a belay.toml, or what is wrong, and exit.");
     try {
         app.parse(argc, argv);
     } catch (CLI::Success const& asked) {
