@@ -2,6 +2,7 @@
 
 #include "app/build_info.hpp"
 #include "app/say.hpp"
+#include "server/access.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -38,7 +39,7 @@ std::string explain(CLI::ParseError const& error, CLI::App const& app, int argc,
 
 void add_own(CLI::App& app, flags const& own, std::map<std::string, std::vector<std::string>>& given)
 {
-    for (auto const& each : own.all()) {
+    for (auto const& each : detail::access::all(own)) {
         if (each.shape.empty()) {
             app.add_flag(each.name, each.help)->group("Options of this program");
             continue;
@@ -52,7 +53,7 @@ void add_own(CLI::App& app, flags const& own, std::map<std::string, std::vector<
 std::expected<void, std::string>
 set_own(CLI::App const& app, flags const& own, std::map<std::string, std::vector<std::string>> const& given)
 {
-    for (auto const& each : own.all()) {
+    for (auto const& each : detail::access::all(own)) {
         if (app.count(each.name) == 0)
             continue;
         auto const found = given.find(each.name);

@@ -28,7 +28,7 @@ int run(server const& server, int argc, char** argv, flags const& own)
     if (!parsed)
         return parsed.error();
     try {
-        own.call_then();
+        detail::access::call_then(own);
     } catch (std::exception const& error) {
         app::say_error(core.name(), error.what());
         return 2;

@@ -626,9 +626,8 @@ server_core::call_tool(runtime::incoming const& request, std::shared_ptr<tool_de
     }
 
     if (tool.quick)
-        return runtime::instant_answer{quick_answer(
-            [&] { return log_of(request); }, tool, message.id, *arguments,
-            {request.node, request.session, request.revision, protocol::meta_of(message), request.trace})};
+        return runtime::instant_answer{
+            quick_answer([&] { return log_of(request); }, tool, message.id, *arguments, facts_of(request))};
 
     auto const token = progress_token_of(message);
     auto begin = tool.blocking ? prepare_blocking(tool, request, *arguments, token, workers_)
