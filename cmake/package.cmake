@@ -31,9 +31,9 @@ function(belay_installed_library name)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${file} EXPORT_NAME ${name} LINKER_LANGUAGE CXX)
   target_compile_features(${target} INTERFACE cxx_std_23)
   target_include_directories(${target} INTERFACE
-    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(${target} PRIVATE ${LIBRARY_LIBS})
-  if(installs_development)
+  if(PROJECT_IS_TOP_LEVEL AND installs_development)
     install(TARGETS ${target} EXPORT belay ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
   endif()
 endfunction()
@@ -55,6 +55,10 @@ if(BELAY_PACKAGE AND CMAKE_CXX_COMPILER_ID MATCHES Clang)
   target_sources(belay_lib_belay PRIVATE ${for_gcc})
 endif()
 
+if(NOT PROJECT_IS_TOP_LEVEL)
+  return() # what is installed is the business of the project that this one is a part of
+endif()
+
 # --- runtime
 
 install(TARGETS belay RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT runtime)
@@ -70,7 +74,11 @@ endif()
 
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/belay)
 set(development_docdir ${CMAKE_INSTALL_DATAROOTDIR}/doc/libbelay-dev)
-install(DIRECTORY include/belay DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development FILES_MATCHING PATTERN *.hpp)
+install(DIRECTORY include/belay DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
+  FILES_MATCHING PATTERN *.hpp PATTERN boost_version.hpp EXCLUDE)
+configure_file(packaging/boost_version.hpp.in packaging/boost_version.hpp @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/packaging/boost_version.hpp
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/belay/detail COMPONENT development)
 install(EXPORT belay NAMESPACE belay:: FILE belayTargets.cmake DESTINATION ${config_dir} COMPONENT development)
 configure_package_config_file(packaging/belayConfig.cmake.in packaging/belayConfig.cmake
   INSTALL_DESTINATION ${config_dir} PATH_VARS development_docdir)

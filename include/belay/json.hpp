@@ -2,6 +2,8 @@
 // without looking into it.
 #pragma once
 
+#include <belay/detail/boost_version.hpp>
+
 #include <boost/json/value.hpp>
 
 namespace belay {

@@ -14,6 +14,7 @@
 #include <belay/call.hpp>
 #include <belay/caller.hpp>
 #include <belay/content.hpp>
+#include <belay/detail/handler_shape.hpp>
 #include <belay/detail/tool_shape.hpp>
 #include <belay/json.hpp>
 #include <belay/prompt.hpp>
@@ -102,6 +103,7 @@ private:
 class server {
 public:
     server(std::string name, std::string version);
+    /// One that was moved from can be assigned to and destroyed; all else throws std::logic_error.
     server(server&&) noexcept = default;
     server& operator=(server&&) noexcept = default;
 
@@ -186,6 +188,7 @@ public:
 private:
     friend struct detail::access;
 
+    [[nodiscard]] std::shared_ptr<detail::server_core> const& core() const;
     tool_entry add(std::shared_ptr<detail::tool_definition> definition);
     resource_entry add(std::string uri, detail::handler<resource_contents> read);
     prompt_entry add_prompt(std::string name, detail::handler<prompt_result> get);

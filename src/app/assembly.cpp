@@ -90,4 +90,9 @@ void assembly::stop()
     node_->stop();
 }
 
+void assembly::leave()
+{
+    employments_.clear();
+}
+
 }

@@ -44,6 +44,8 @@ public:
     /// On the loop that the node is to live on; stop() too.
     void start(base::loop& on);
     void stop();
+    /// After stop(), once nothing of the servers runs here: others may serve them.
+    void leave();
 
     [[nodiscard]] detail::server_core& core() const noexcept { return *cores_.front(); }
     [[nodiscard]] runtime::node& node() noexcept { return *node_; }

@@ -129,10 +129,4 @@ flags& flags::then(std::function<void()> function)
     return *this;
 }
 
-void flags::call_then() const
-{
-    for (auto const& each : then_)
-        each();
-}
-
 }

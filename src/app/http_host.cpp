@@ -2,6 +2,7 @@
 
 #include "app/console.hpp"
 
+#include <boost/asio/post.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -54,7 +55,7 @@ http_host::http_host(
 
 http_host::~http_host()
 {
-    if (around_.given) // abandoned, or stopped
+    if (around_.given) // abandoned, or never started
         return;
     cut_off();
     join_threads();
@@ -146,15 +147,30 @@ void http_host::write_access(http::access_record const& record) const
 
 void http_host::start()
 {
-    loops_.front()->post([this] { whole_->start(*loops_.front()); });
-    if (around_.given) {
+    if (around_.given)
         loops_.front()->set_keeper(around_.keeper);
-        return;
-    }
+    else
+        start_threads();
+    // Last: from here on others are in here.
+    loops_.front()->post([this] {
+        whole_->start(*loops_.front());
+        http_->start();
+        if (admin_http_)
+            admin_http_->start();
+    });
+}
+
+void http_host::start_threads()
+try {
     for (auto const& loop : loops_)
         thread_ids_.push_back(threads_.emplace_back([&loop] { loop->run(); }).get_id());
     if (settings_.stall_warning > base::duration::zero())
         watch_loops();
+} catch (...) { // the system gives no more threads
+    for (auto const& loop : loops_)
+        loop->stop();
+    join_threads();
+    throw;
 }
 
 void http_host::watch_loops()
@@ -198,12 +214,13 @@ void http_host::tell_stall(base::stall const& stall)
 
 void http_host::wait()
 {
-    {
-        base::lock lock(stopped_mutex_);
-        if (!has_stopped_ && is_on_own_thread())
+    if (!ending_->is_over()) {
+        if (is_on_own_thread())
             throw std::logic_error("a host cannot be waited for on a thread that it needs to stop");
-        while (!has_stopped_)
-            lock.wait(stopped_);
+        if (around_.given && around_.given->stopped())
+            throw std::logic_error(
+                "a host cannot be waited for while its context is stopped; run the context, or destroy the host");
+        ending_->wait();
     }
     if (!is_on_own_thread())
         join_threads();
@@ -216,6 +233,14 @@ void http_host::join_threads()
         if (thread.joinable())
             thread.join();
     watch_ = {};
+    leave_server();
+}
+
+void http_host::leave_server()
+{
+    // A blocking tool that still runs may use what the server has.
+    if (!is_held_up())
+        whole_->leave();
 }
 
 bool http_host::is_on_own_thread() const
@@ -227,15 +252,22 @@ bool http_host::is_on_own_thread() const
 
 void http_host::abandon()
 {
-    {
-        base::lock const lock(stopped_mutex_);
-        if (has_stopped_)
-            return;
-    }
     auto& loop = *loops_.front();
-    cut_off();
-    if (!around_.given->stopped() && !loop.is_on_this_thread())
-        return wait();
+    if (!ending_->is_over() && !loop.stop_unless_run()) {
+        cut_off();
+        if (loop.is_on_this_thread() || around_.given->stopped())
+            stop_here();
+        else
+            ending_->wait();
+    }
+    workers().stop();
+    workers().wait_until_idle();
+    leave_server();
+}
+
+void http_host::stop_here()
+{
+    auto& loop = *loops_.front();
     loop.run_posted();
     // Where a blocking tool does not return, a timer would have given it some time.
     loop.post([this] { stop_loops(); });
@@ -330,10 +362,32 @@ void http_host::stop_loops()
     whole_->stop();
     for (auto const& loop : loops_)
         loop->stop();
-    // Last, and with the lock: whoever waits may destroy this at once.
-    base::lock const lock(stopped_mutex_);
-    has_stopped_ = true;
-    stopped_.notify_all();
+    if (!around_.given)
+        return ending_->tell();
+    leave_server();
+    // Whoever waits may destroy this at once, and functions that were cancelled just now are still on their way: after
+    // those, and without this.
+    boost::asio::post(*around_.given, [ending = ending_] { ending->tell(); });
+}
+
+void http_host::ending::tell()
+{
+    base::lock const lock(mutex_);
+    is_over_ = true;
+    changed_.notify_all();
+}
+
+void http_host::ending::wait()
+{
+    base::lock lock(mutex_);
+    while (!is_over_)
+        lock.wait(changed_);
+}
+
+bool http_host::ending::is_over()
+{
+    base::lock const lock(mutex_);
+    return is_over_;
 }
 
 void http_host::stop_now()

@@ -142,6 +142,11 @@ std::string_view subject_of(protocol::message const& message) noexcept
     return {};
 }
 
+request_facts facts_of(runtime::incoming const& request) noexcept
+{
+    return {request.node, request.session, request.revision, protocol::meta_of(request.message), request.trace};
+}
+
 call_context context_of(runtime::incoming const& request)
 {
     auto const subject = subject_of(request.message);

@@ -40,6 +40,7 @@ struct request_facts {
     json::object const* meta;               ///< null: none
     protocol::trace_context const* trace;   ///< null: none
 };
+[[nodiscard]] request_facts facts_of(runtime::incoming const& request) noexcept;
 /// The name or URI that a request is about; empty: none.
 [[nodiscard]] std::string_view subject_of(protocol::message const& message) noexcept;
 [[nodiscard]] call_context context_of(runtime::incoming const& request);

@@ -146,6 +146,11 @@ std::uint64_t work_of(tool_definition const& tool)
     return std::max<std::uint64_t>(base::fingerprint(text), 1);
 }
 
+void say_failure(base::logger const& log, std::string const& failure)
+{
+    log.error("not registered: {}", failure);
+}
+
 bool is_name(std::string_view name)
 {
     auto const is_allowed = [](char c) {
@@ -203,16 +208,27 @@ void server_core::publish_as(list which, std::string const& reserved, bool is_br
         base::lock const lock(reserved_mutex_);
         reserved_.erase(reserved);
     }
-    if (failure.empty()) {
-        if (!is_broken)
-            changed(which);
+    if (is_broken)
         return;
+    note_failure(reserved, failure);
+    if (failure.empty())
+        changed(which);
+}
+
+void server_core::note_failure(std::string const& of, std::string const& failure)
+{
+    base::logger log;
+    {
+        base::lock const lock(node_mutex_);
+        std::erase_if(failures_, [&](auto const& each) { return each.first == of; });
+        if (failure.empty())
+            return;
+        if (!log_)
+            return static_cast<void>(failures_.emplace_back(of, failure));
+        log = *log_;
     }
-    base::lock const lock(node_mutex_);
-    if (node_)
-        node_->log().error("not registered: {}", failure);
-    else
-        failures_.push_back(std::move(failure));
+    // Without the lock: the log may be a function of the author's, which uses this server.
+    say_failure(log, failure);
 }
 
 void server_core::publish(std::shared_ptr<tool_definition> fresh, bool is_broken) noexcept
@@ -316,7 +332,7 @@ void server_core::get_ready(schema_limits const& limits)
     {
         base::lock const lock(node_mutex_);
         if (!failures_.empty())
-            throw std::invalid_argument(failures_.front());
+            throw std::invalid_argument(failures_.front().second);
     }
     *schema_limits_ = limits;
     auto const tools = tools_.now();
@@ -340,10 +356,16 @@ void server_core::work_on(base::worker_pool& workers)
 
 void server_core::start(runtime::node& node, base::loop& loop, runtime::session_mode mode)
 {
-    if (mode != runtime::session_mode::none) {
+    decltype(failures_) failures; // since get_ready()
+    {
         base::lock const lock(node_mutex_);
-        node_ = &node;
+        failures.swap(failures_);
+        log_ = node.log();
+        if (mode != runtime::session_mode::none)
+            node_ = &node;
     }
+    for (auto const& [of, failure] : failures)
+        say_failure(node.log(), failure);
     for (auto const& [period, function] : periodic_) {
         auto& timer = timers_.emplace_back();
         timer = std::make_unique<base::timer>(
@@ -353,6 +375,8 @@ void server_core::start(runtime::node& node, base::loop& loop, runtime::session_
                     function();
                 } catch (std::exception const& error) {
                     node.log().error("a periodic function failed: {}", error.what());
+                } catch (...) {
+                    node.log().error("a periodic function failed");
                 }
                 // From when it was due, so that it keeps its pace; what was missed is not made up for.
                 due = std::max(due, loop.now() - period) + period;
@@ -366,6 +390,7 @@ void server_core::stop()
 {
     timers_.clear();
     base::lock const lock(node_mutex_);
+    log_.reset();
     node_ = nullptr;
     is_change_pending_ = {}; // what was to be told went with the node
 }
@@ -532,6 +557,20 @@ bool server_core::can_run(std::uint64_t work) const
         tools->in_order, [&](auto const& each) { return each->what->runs_again && each->what->work == work; });
 }
 
+void server_core::tell_level(
+    runtime::node& node, std::shared_ptr<runtime::live_session> const& session, log_level level) const
+{
+    if (!on_log_level_)
+        return;
+    try {
+        on_log_level_(access::make<belay::session>(std::make_shared<session_link const>(node, session)), level);
+    } catch (std::exception const& error) {
+        node.log().error("on_log_level failed: {}", error.what());
+    } catch (...) {
+        node.log().error("on_log_level failed");
+    }
+}
+
 runtime::outcome server_core::set_level(runtime::incoming const& request) const
 {
     auto const* value = request.message.params ? request.message.params->if_contains("level") : nullptr;
@@ -547,9 +586,8 @@ runtime::outcome server_core::set_level(runtime::incoming const& request) const
         node.sessions().change(
             session, [level](store::session_record& record) { record.log_level = static_cast<int>(level); },
             [this, &node, session, level, id, answer = std::move(answer)](result<void> changed) mutable {
-                if (changed && on_log_level_)
-                    on_log_level_(
-                        access::make<belay::session>(std::make_shared<session_link const>(node, session)), level);
+                if (changed)
+                    tell_level(node, session, level);
                 answer(
                     changed ? protocol::result_response(id, "{}")
                             : protocol::error_response(
@@ -601,9 +639,8 @@ server_core::call_tool(runtime::incoming const& request, std::shared_ptr<tool_de
     }
 
     if (tool.quick)
-        return runtime::instant_answer{quick_answer(
-            [&] { return log_of(request); }, tool, message.id, *arguments,
-            {request.node, request.session, request.revision, protocol::meta_of(message), request.trace})};
+        return runtime::instant_answer{
+            quick_answer([&] { return log_of(request); }, tool, message.id, *arguments, facts_of(request))};
 
     auto const token = progress_token_of(message);
     auto begin = tool.blocking ? prepare_blocking(tool, request, *arguments, token, workers_)
