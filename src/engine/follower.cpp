@@ -81,14 +81,15 @@ void follower::page_read(store::page const& page, base::time_point now, follower
     if (is_done_)
         return;
     is_reading_ = false;
+    bool const ends_here = is_last(page);
     if (is_first_page_) {
         is_first_page_ = false;
         sent_ = page.state.reader.sent;
         delivered_ = std::max(position_, page.state.reader.delivered);
         has_output_ = true; // the head of the answer, even if there is nothing else
-        note(out, true);
+        if (!ends_here) // else the mark that it leaves says it
+            note(out, true);
     }
-    std::size_t bytes = 0;
     auto const tell_gap = [&](std::uint64_t to) {
         out.push_back(send_gap{position_ + 1, to, std::exchange(restarted_, false)});
         position_ = to;
@@ -108,7 +109,6 @@ void follower::page_read(store::page const& page, base::time_point now, follower
         ++given_;
         position_ = event.sequence;
         offset_ = event.end_offset;
-        bytes += event.payload->size();
         has_output_ = true;
         tell_caught_up(out);
     }
@@ -127,10 +127,8 @@ void follower::page_read(store::page const& page, base::time_point now, follower
         has_news_ = true;
     else if (page.state.finished)
         is_finished_ = true;
-    if (is_finished_ && bytes <= end_at_once_bytes) {
-        finish(close_reason::finished, out);
-        return;
-    }
+    if (ends_here)
+        return finish(close_reason::finished, out);
     if (has_output_) {
         last_output_ = now;
         is_writing_ = true;
@@ -139,6 +137,17 @@ void follower::page_read(store::page const& page, base::time_point now, follower
     } else {
         advance(out);
     }
+}
+
+/// Whether the stream ends with the page, in one write.
+bool follower::is_last(store::page const& page) const noexcept
+{
+    std::size_t bytes = 0;
+    for (auto const& event : page.events)
+        bytes += event.sequence > position_ ? event.payload->size() : 0;
+    bool const is_rest = page.events.empty() || page.events.back().sequence >= page.state.top.sequence
+        || position_ >= page.state.top.sequence;
+    return page.state.finished && is_rest && bytes <= end_at_once_bytes;
 }
 
 void follower::tell_caught_up(follower_actions& out)

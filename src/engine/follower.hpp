@@ -124,6 +124,7 @@ public:
 
 private:
     void prime(follower_actions& out);
+    [[nodiscard]] bool is_last(store::page const& page) const noexcept;
     void advance(follower_actions& out);
     void note(follower_actions& out, bool attached);
     void confirm(std::uint64_t written, std::uint64_t unacknowledged);

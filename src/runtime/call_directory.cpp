@@ -35,7 +35,7 @@ struct call_directory::beginning {
     store::stream_key stream;
     store::reader_request reader;
     call_request request;
-    std::move_only_function<void(result<begun_stream>, call_request)> done;
+    std::move_only_function<void(result<begun_stream>, call_request&)> done;
     bool has_asked = false; // whether answers have arrived of which nobody knew
     unsigned tries = 0;
     std::optional<base::timer> again{}; // the store could not say
@@ -53,7 +53,7 @@ void call_directory::begin(
     open(
         use, loop, std::move(request),
         [this, session = use.session(), &loop,
-         done = std::move(done)](result<begun_stream> begun, call_request request) mutable {
+         done = std::move(done)](result<begun_stream> begun, call_request& request) mutable {
             if (!begun)
                 return done(std::unexpected(begun.error()));
             auto const& output = begun->output;
@@ -63,7 +63,7 @@ void call_directory::begin(
                 output->keep_answers();
             auto running = start(std::move(session), loop, output, std::move(request));
             done(begun_call{std::move(running), std::move(begun->following), begun->repeats});
-            output->read_mail();
+            output->listen();
         });
 }
 
@@ -73,24 +73,24 @@ void call_directory::begin_batch(
     open(
         use, loop, std::move(request),
         [this, session = use.session(), &loop,
-         done = std::move(done)](result<begun_stream> begun, call_request request) mutable {
+         done = std::move(done)](result<begun_stream> begun, call_request& request) mutable {
             if (!begun)
                 return done(std::unexpected(begun.error()));
             auto const& output = begun->output;
             auto running = start_batch(std::move(session), loop, output, std::move(request));
             done(begun_batch{std::move(running), std::move(begun->following)});
-            output->read_mail(); // now that there are calls to hear it
+            output->listen(); // now that there are calls to hear it
         });
 }
 
 void call_directory::open(
     session_use const& use, base::loop& loop, call_request request,
-    std::move_only_function<void(result<begun_stream>, call_request)> done)
+    std::move_only_function<void(result<begun_stream>, call_request&)> done)
 {
     if (request.who.size() > context_.settings().max_identity_bytes)
-        return done(failure(errc::too_large), std::move(request));
+        return done(failure(errc::too_large), request);
     if (!context_.departures().admit_call())
-        return done(failure(errc::unavailable), std::move(request));
+        return done(failure(errc::unavailable), request);
     bool const is_kept = context_.has_successors() && request.ids.size() == 1 && request.again
         && request.again->message.size() <= context_.settings().max_rerun_bytes;
     if (!is_kept)
@@ -155,8 +155,8 @@ void call_directory::open(std::shared_ptr<beginning> of)
             if (!opened && opened.error() == errc::unavailable && ++of->tries < open_tries)
                 return open_again(of);
             if (opened) {
-                auto begun = make_stream(*of, *opened); // reads the request, which is given away below
-                of->done(std::move(begun), std::move(of->request));
+                auto begun = make_stream(*of, *opened);
+                of->done(std::move(begun), of->request);
             }
             {
                 // From here on it runs, or is nobody's: recovery ends a stream that is there after all.
@@ -168,8 +168,7 @@ void call_directory::open(std::shared_ptr<beginning> of)
             context_.departures().call_left();
             // It was there all the time, and somebody else has claimed it: as little is known of it here as before.
             bool const is_lost = opened.error() == errc::conflict;
-            of->done(
-                std::unexpected(is_lost ? make_error_code(errc::unavailable) : opened.error()), std::move(of->request));
+            of->done(std::unexpected(is_lost ? make_error_code(errc::unavailable) : opened.error()), of->request);
         });
 }
 

@@ -117,7 +117,7 @@ private:
     void batch_done(batch& gone) override;
     void open(
         session_use const& use, base::loop& loop, call_request request,
-        std::move_only_function<void(result<begun_stream>, call_request)> done);
+        std::move_only_function<void(result<begun_stream>, call_request&)> done);
     void open(std::shared_ptr<beginning> of);
     void open_again(std::shared_ptr<beginning> const& of);
     [[nodiscard]] begun_stream make_stream(beginning& of, store::opened_stream const& opened);

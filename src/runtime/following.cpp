@@ -49,7 +49,7 @@ following::following(
     store::stream_key stream, priming_style priming, bool can_return)
     : context_(context), session_(std::move(session)), loop_(loop), reader_(std::move(reader)),
       stream_(std::move(stream)), priming_(priming), settings_(settings_for(context.settings(), can_return)),
-      pending_(std::make_shared<std::atomic<std::uint8_t>>(std::uint8_t(0))), tick_(loop.timers(), [this] {
+      tick_(loop.timers(), [this] {
           if (machine_) {
               if (std::exchange(asks_again_, false))
                   ask_whether_dismissed();
@@ -73,7 +73,7 @@ void following::watch()
 {
     watch_ = context_.store().watch(
         stream_, interest::growth | interest::dismissal,
-        hints_to(loop_, pending_, weak_from_this(), [](following& self, interest what) { self.wake_hint(what); }));
+        hints_to(loop_, weak_from_this(), [](following& self, interest what) { self.wake_hint(what); }));
 }
 
 void following::attach(store::attach_request request, store::completion<void> done)
@@ -113,9 +113,7 @@ void following::wait_for_predecessor()
 {
     predecessor_watch_ = context_.store().watch(
         stream_, interest::reader,
-        hints_to(
-            loop_, std::make_shared<std::atomic<std::uint8_t>>(std::uint8_t(0)), weak_from_this(),
-            [](following& self, interest) { self.try_again(false); }));
+        hints_to(loop_, weak_from_this(), [](following& self, interest) { self.try_again(false); }));
     tick_.after(predecessor_limit);
     try_again(false); // it may have left before it was watched
 }
@@ -157,13 +155,25 @@ void following::try_again(bool insists)
 
 void following::begin()
 {
-    if (!attached_) {
-        watch();
-        return open(0, std::nullopt);
-    }
+    if (!attached_)
+        return begin_new();
     ids_.emplace(stream_.stream, attached_->first.state.top.epoch);
     unanswered_ = std::exchange(attached_->questions, {});
     open(attached_->start, std::exchange(attached_->first, {}));
+}
+
+void following::begin_new()
+{
+    // Read before it watches: a call that has ended by now is all there. Of another, what has come in between is read
+    // afterwards.
+    open(0, std::nullopt);
+    if (has_left_)
+        return;
+    watch();
+    machine_->woken(actions_);
+    if (actions_.empty()) // it writes, and reads when its peer has
+        ask_whether_dismissed();
+    perform();
 }
 
 void following::open(std::uint64_t position, std::optional<store::page> first)

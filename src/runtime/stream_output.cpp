@@ -35,7 +35,6 @@ stream_output::stream_output(
     node_context& context, base::loop& loop, store::stream_key stream, store::fence fence,
     engine::flow_settings const& flow, std::size_t requests)
     : paced_output(context, loop, flow, requests), stream_(std::move(stream)), fence_(fence),
-      pending_(std::make_shared<std::atomic<std::uint8_t>>(std::uint8_t(0))),
       again_(loop.timers(), [this] { ask_again(); })
 {
 }
@@ -51,18 +50,25 @@ void stream_output::watch()
 {
     watch_ = context().store().watch(
         stream_, interest::reader | interest::mail,
-        hints_to(loop(), pending_, std::weak_ptr(self()), [](stream_output& self, interest what) { self.hint(what); }));
+        hints_to(loop(), std::weak_ptr(self()), [](stream_output& self, interest what) { self.hint(what); }));
 }
 
 void stream_output::begin(std::weak_ptr<output_user> user)
 {
     paced_output::begin(std::move(user));
-    watch();
     // It was opened with a reader: flow control holds from the first event, whenever the store says where it is.
     store::reader_mark opened_with;
     opened_with.attached = true;
     reader_moved(opened_with);
+}
+
+void stream_output::listen()
+{
+    if (is_over())
+        return;
+    watch(); // first: what comes in between is a hint, not a loss
     read_reader();
+    read_mail();
 }
 
 void stream_output::go_on(

@@ -153,7 +153,7 @@ call_context context_of(runtime::incoming const& request)
     auto handler = std::string(request.message.method) + (subject.empty() ? "" : " ");
     handler += subject;
     call_context context{request.revision, progress_token_of(request.message), {}, std::move(handler)};
-    if (auto const* meta = protocol::meta_of(request.message))
+    if (auto const* meta = request.message.meta)
         context.meta = json::object(*meta, json::storage_ptr());
     return context;
 }

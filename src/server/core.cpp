@@ -56,8 +56,7 @@ constexpr std::size_t max_key_bytes = 128;
 
 json::value const* given_key(protocol::message const& message)
 {
-    auto const* meta = protocol::meta_of(message);
-    return meta ? meta->if_contains(protocol::meta::idempotency_key) : nullptr;
+    return message.meta ? message.meta->if_contains(protocol::meta::idempotency_key) : nullptr;
 }
 
 /// The call's idempotency key, if its caller gave one.
@@ -600,7 +599,7 @@ runtime::outcome
 server_core::call_tool(runtime::incoming const& request, std::shared_ptr<tool_definition const> const& found) const
 {
     auto const& message = request.message;
-    if (!text_param(message, "name"))
+    if (!found && !text_param(message, "name"))
         return refuse(request, {protocol::code::invalid_params, "params.name must be the name of a tool", {}});
     if (!found)
         return refuse(request, {protocol::code::invalid_params, "Unknown tool; tools/list names those there are", {}});

@@ -187,7 +187,7 @@ std::optional<protocol::trace_context> trace_of(http::exchange& exchange, protoc
     if (parent && request.header_count(protocol::header::traceparent) > 1)
         parent.reset();
     auto const state = parent ? request.header(protocol::header::tracestate) : std::nullopt;
-    auto trace = protocol::trace_context_of(message.params, parent, state);
+    auto trace = protocol::trace_context_of(message.meta, parent, state);
     if (trace && exchange.takes_notes())
         exchange.note("trace", trace->trace_id);
     return trace;

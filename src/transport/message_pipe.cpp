@@ -206,7 +206,7 @@ void message_pipe::request(std::shared_ptr<parsed_line> const& line, protocol::m
             message.id, {code::server_error, "Server not initialized: send initialize first", {}}));
     }
     auto const revision = use_->session()->current_revision();
-    auto trace = protocol::trace_context_of(message.params, std::nullopt, std::nullopt);
+    auto trace = protocol::trace_context_of(message.meta, std::nullopt, std::nullopt);
     auto outcome = service_.find(message).run({node_, use_->session(), revision, message, trace ? &*trace : nullptr});
     runtime::perform(
         std::move(outcome), [self = shared_from_this(), line](std::string const& response) { self->write(response); },

@@ -121,6 +121,100 @@ TEST_F(Sessions, GoInTheEndWhateverHoldsThem)
     EXPECT_EQ(store_.used().sessions, 0u);
 }
 
+class SessionRecords : public NodeFixture {
+protected:
+    [[nodiscard]] store::session_key const& key() const { return use_->session()->key; }
+    std::error_code use(std::string_view principal, std::string_view id)
+    {
+        std::error_code why;
+        node_.sessions().use(principal, id, [&](result<session_use> used) {
+            if (!used)
+                why = used.error();
+        });
+        return why;
+    }
+    std::error_code use() { return use(key().principal, base::to_string(key().id)); }
+    std::error_code change(std::function<void(store::session_record&)> edit)
+    {
+        std::error_code why = make_error_code(errc::unavailable);
+        node_.sessions().change(use_->session(), std::move(edit), [&](result<void> changed) {
+            why = changed ? std::error_code() : changed.error();
+        });
+        world_.run_all();
+        return why;
+    }
+    /// Another node changes the record; this one has not heard of it.
+    void change_elsewhere(int log_level)
+    {
+        auto record = *use_->session()->current_record();
+        record.log_level = log_level;
+        store_.update(std::move(record), [](result<store::record_ptr> stored) { ASSERT_TRUE(stored); });
+    }
+};
+
+TEST_F(SessionRecords, AreUsedByTheirOwnerOnly)
+{
+    auto const id = base::to_string(key().id);
+    EXPECT_FALSE(use(key().principal, id));
+    EXPECT_EQ(use("another", id), errc::not_found);
+    EXPECT_EQ(use(key().principal, "no id"), errc::not_found);
+}
+
+TEST_F(SessionRecords, AChangeIsMadeOnWhatIsThere)
+{
+    change_elsewhere(3);
+    EXPECT_FALSE(change([](store::session_record& record) { record.initialized = true; }));
+    auto const record = use_->session()->current_record();
+    EXPECT_TRUE(record->initialized);
+    EXPECT_EQ(record->log_level, 3);
+}
+
+TEST_F(SessionRecords, AChangeThatChangesNothingAsksNobody)
+{
+    auto const before = use_->session()->current_record()->revision;
+    EXPECT_FALSE(change([](store::session_record&) {}));
+    EXPECT_EQ(use_->session()->current_record()->revision, before);
+}
+
+TEST_F(SessionRecords, ANewHelloHoldsForLaterRequests)
+{
+    client_hello hello;
+    hello.revision = protocol::revision::r2025_03_26;
+    hello.capabilities = R"({"roots":{}})";
+    std::optional<result<void>> reopened;
+    node_.sessions().reopen(*use_, std::move(hello), [&](result<void> outcome) { reopened = outcome; });
+    world_.run_all();
+    ASSERT_TRUE(reopened && *reopened);
+    EXPECT_EQ(use_->session()->current_revision(), protocol::revision::r2025_03_26);
+    EXPECT_EQ(use_->revision(), protocol::newest_revision);
+    EXPECT_EQ(use_->session()->current_record()->client_capabilities, R"({"roots":{}})");
+}
+
+TEST_F(SessionRecords, AnEndGivesEachCallItsAnswerAndThenNothingIsLeft)
+{
+    auto const begun = begin_with("1");
+    auto const reader = read_from(begun.following);
+    std::optional<result<void>> ended;
+    node_.sessions().end(key(), loop_, [&](result<void> outcome) { ended = outcome; });
+    EXPECT_EQ(use(), errc::not_found); // from the moment on in which it was asked for
+    auto const seen = reader->read();
+    ASSERT_FALSE(seen.empty());
+    EXPECT_NE(seen.back().find("session_ended"), std::string::npos);
+    world_.run_all();
+    ASSERT_TRUE(ended);
+    EXPECT_TRUE(*ended);
+    EXPECT_EQ(store_.used().sessions, 0u);
+    EXPECT_EQ(node_.departures().connections(), 0u);
+}
+
+TEST_F(SessionRecords, AreNotOpenedWhileTheNodeDrains)
+{
+    node_.departures().drain();
+    std::error_code why;
+    node_.sessions().open({}, [&](result<session_use> use) { why = use ? std::error_code() : use.error(); });
+    EXPECT_EQ(why, errc::unavailable);
+}
+
 }
 
 }
