@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace belay {
+namespace belay::inline v0 {
 
 /// Thrown by a tool: its text becomes an `isError` result that the model reads. The text of any other exception goes
 /// to the log, and the caller gets a general sentence.

@@ -30,11 +30,13 @@ namespace boost::asio {
 class io_context;
 }
 
-namespace belay {
-
-namespace app {
+namespace belay::app {
 class host_body;
 }
+
+// Whatever users name is in belay::v0: objects of different versions that are linked together are told apart.
+namespace belay::inline v0 {
+
 namespace detail {
 struct access;
 }

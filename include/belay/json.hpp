@@ -6,7 +6,7 @@
 
 #include <boost/json/value.hpp>
 
-namespace belay {
+namespace belay::inline v0 {
 
 namespace json = boost::json;
 

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace belay {
+namespace belay::inline v0 {
 
 struct prompt_message {
     belay::role from = role::user;

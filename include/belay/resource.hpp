@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-namespace belay {
+namespace belay::inline v0 {
 
 class call;
 

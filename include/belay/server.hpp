@@ -32,7 +32,7 @@
 #include <utility>
 #include <vector>
 
-namespace belay {
+namespace belay::inline v0 {
 
 /// What becomes of a call whose server stops, or is lost, before the call has its answer. `rerun`: where servers share
 /// a store, another one runs it again, once, on the same stream; its caller is told, and is not asked again what it has

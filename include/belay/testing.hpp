@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace belay::testing {
+namespace belay::inline v0::testing {
 
 /// Thrown where a request was answered with a JSON-RPC error.
 class request_error : public std::runtime_error {

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace belay {
+namespace belay::inline v0 {
 
 namespace {
 

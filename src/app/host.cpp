@@ -176,7 +176,7 @@ settings_changes host_body::take_over(settings fresh)
 
 }
 
-namespace belay {
+namespace belay::inline v0 {
 
 host_settings& host_settings::set(std::string key, std::string value)
 {

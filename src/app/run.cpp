@@ -19,7 +19,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-namespace belay {
+namespace belay::inline v0 {
 
 int run(server const& server, int argc, char** argv, flags const& own)
 {

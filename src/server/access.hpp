@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 struct access {
     /// By a constructor that authors do not have.

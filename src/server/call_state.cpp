@@ -17,7 +17,7 @@
 #include <exception>
 #include <system_error>
 
-namespace belay {
+namespace belay::inline v0 {
 
 progress_meter::progress_meter(std::shared_ptr<detail::call_state> state, std::optional<double> total)
     : state_(std::move(state)), total_(total)
@@ -117,7 +117,7 @@ void call::close_connection(std::chrono::milliseconds retry)
 
 }
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 namespace asio = boost::asio;
 
@@ -144,7 +144,7 @@ std::string_view subject_of(protocol::message const& message) noexcept
 
 request_facts facts_of(runtime::incoming const& request) noexcept
 {
-    return {request.node, request.session, request.revision, protocol::meta_of(request.message), request.trace};
+    return {request.node, request.session, request.revision, request.message.meta, request.trace};
 }
 
 call_context context_of(runtime::incoming const& request)

@@ -20,7 +20,7 @@ namespace belay::runtime {
 class node;
 }
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 /// Leaves the tool when its call has ended. Not a std::exception, so that a tool's `catch` does not stop it.
 struct unwinding {};

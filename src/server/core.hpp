@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 class server_core final : public runtime::service, public std::enable_shared_from_this<server_core> {
 public:

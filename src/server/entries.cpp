@@ -12,7 +12,7 @@
 #include <exception>
 #include <stdexcept>
 
-namespace belay {
+namespace belay::inline v0 {
 
 server::server(std::string name, std::string version)
     : core_(std::make_shared<detail::server_core>(std::move(name), std::move(version)))

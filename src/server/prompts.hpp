@@ -7,7 +7,7 @@
 #include <belay/detail/handler_shape.hpp>
 #include <belay/prompt.hpp>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 struct argument {
     std::string name;

@@ -12,7 +12,7 @@
 
 #include <algorithm>
 
-namespace belay {
+namespace belay::inline v0 {
 
 namespace {
 
@@ -283,7 +283,7 @@ task<void> call::ping(std::optional<std::chrono::nanoseconds> limit)
 
 }
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 namespace {
 

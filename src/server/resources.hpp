@@ -8,7 +8,7 @@
 #include <belay/detail/handler_shape.hpp>
 #include <belay/resource.hpp>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 struct resource_definition {
     std::string uri; ///< or a template

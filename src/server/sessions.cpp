@@ -9,7 +9,7 @@
 
 #include <charconv>
 
-namespace belay {
+namespace belay::inline v0 {
 
 std::string trace::header(std::string const& span) const
 {
@@ -84,7 +84,7 @@ trace caller::trace() const
 
 }
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 void throw_bad_answer(decode_error const& error)
 {

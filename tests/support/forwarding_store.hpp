@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace belay {
+namespace belay::inline v0 {
 
 class forwarding_store : public store::backend {
 public:

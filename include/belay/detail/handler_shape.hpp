@@ -16,7 +16,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 /// A function that was registered, in one of its two forms. Arguments come as a JSON object of strings.
 template<class Out>

@@ -7,7 +7,7 @@
 #include <memory>
 #include <type_traits>
 
-namespace belay {
+namespace belay::inline v0 {
 
 namespace {
 

@@ -8,7 +8,7 @@
 
 #include <future>
 
-namespace belay {
+namespace belay::inline v0 {
 
 namespace {
 

@@ -15,7 +15,7 @@ class counting_service final : public runtime::service {
 public:
     std::vector<std::shared_ptr<runtime::call>> runs;
 
-    [[nodiscard]] std::uint32_t offers() const override { return 0; }
+    [[nodiscard]] std::uint32_t features() const override { return 0; }
     [[nodiscard]] std::string initialize_result(protocol::revision, runtime::session_mode, std::uint32_t) const override
     {
         return "{}";
