@@ -53,13 +53,16 @@ private:
             bool const was_unsure = !self->done_;
             if (!told && !(was_unsure && told.error() == errc::not_found))
                 return self->finish(std::unexpected(told.error()));
-            self->closed();
+            self->closed(told.value_or(std::vector<store::call_ref>()));
         });
     }
 
-    void closed()
+    void closed(std::vector<store::call_ref> const& told)
     {
-        removed_at_ = loop_.now() + store::closed_session_limit;
+        // Calls that run here hear of it at once; a hint to others may be lost.
+        bool const is_elsewhere
+            = std::ranges::any_of(told, [&](auto const& each) { return each.owner != of_.context_.owner(); });
+        removed_at_ = loop_.now() + (is_elsewhere ? store::closed_session_limit : end_flush_limit);
         if (auto const live = of_.table_.find(key_))
             live->end_held_calls();
         of_.context_.store().publish(session_ended_bulletin(key_));

@@ -754,10 +754,10 @@ TEST_F(Dispatch, ASessionThatIsKeptSpeaksAtTheLevelOfNow)
     auto record = *use_->session()->current_record();
     record.log_level = static_cast<int>(log_level::error);
     store_.update(record, [](result<store::record_ptr> changed) { EXPECT_TRUE(changed); }); // another node's doing
-    loop_.run_posted();
+    run();
     kept->log(log_level::info, "kept", "not heard");
     kept->log(log_level::error, "kept", "heard");
-    loop_.run_posted();
+    run();
     store_.read_after({use_->session()->key, record.standalone}, 0, {}, std::nullopt, [](result<store::page> page) {
         ASSERT_EQ(page.value().events.size(), 1u);
         EXPECT_NE(page->events.front().payload->find("\"heard\""), std::string::npos);
