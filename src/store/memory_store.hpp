@@ -57,8 +57,8 @@ public:
         stream_key const& key, stream_meta meta, std::string const& owner, std::optional<reader_request> reader,
         completion<opened_stream> done) override;
     void append(
-        stream_key const& key, fence fence, std::uint64_t batch, std::vector<event_data> events, bool finish,
-        completion<stream_top> done) override;
+        stream_key const& key, fence fence, std::uint64_t batch, std::uint64_t after, std::vector<event_data> events,
+        bool finish, completion<stream_top> done) override;
     void append_standalone(
         stream_key const& key, std::string const& owner, std::uint64_t batch, std::vector<event_data> events,
         completion<stream_top> done) override;
@@ -130,7 +130,8 @@ private:
     result<opened_stream> open_here(
         visit& at, stream_key const& key, stream_meta& meta, std::string const& owner,
         std::optional<reader_request> const& reader);
-    result<stream_top> append_events(visit& at, stream& into, std::vector<event_data>& events, bool finish);
+    result<stream_top>
+    append_events(visit& at, stream& into, std::uint64_t after, std::vector<event_data>& events, bool finish);
     void end_call(visit& at, stream& of);
     [[nodiscard]] static page read_page(stream const& from, std::uint64_t after, read_limit limit);
     /// Whether one of the ids belongs to a call that has no answer yet, or is there twice.
@@ -169,6 +170,8 @@ private:
     /// of a request that nobody counts on any more.
     [[nodiscard]] static bool is_known(stream const& of, reader_id const& reader) noexcept;
     void note_known(visit& at, stream& of, reader_id const& reader);
+    /// A client has seen more of the stream than there is.
+    void mend_end(visit& at, stream& of, std::uint64_t seen);
     result<attached_stream> attach_here(visit& at, stream_key const& key, attach_request const& request);
     /// Makes the session's readers what the table decided.
     void reader_came(visit& at, stream& to, reader_id const& reader);

@@ -53,6 +53,9 @@ public:
     virtual void touch(std::span<session_key const> in_use) = 0;
     /// Removes sessions that nothing has held for the idle limit (readers and unfinished calls of living owners hold
     /// one; loading and touching renew it), and closed ones that nobody removed. Costs by what it returns.
+    ///
+    /// Never before the idle limit, and at the latest `expiry_slack` after it: what is touched in batches from elsewhere
+    /// may be in use although the last batch did not arrive. A store that hears of every use at once needs no slack.
     virtual void expire(std::size_t limit, completion<expired_sessions> done) = 0;
     /// From now on the session cannot be loaded, and no stream of it opened or attached to. A letter `session_ended`
     /// goes to each unfinished call, readers are woken. Gives the calls that were told. `errc::not_found` if there is
@@ -82,8 +85,7 @@ public:
         std::string_view uri, std::optional<session_key> after, std::size_t limit,
         completion<std::vector<subscriber>> done)
         = 0;
-    /// The URIs that anybody is subscribed to, each once. A store that is elsewhere may answer from what it knew a
-    /// second ago.
+    /// The URIs that anybody is subscribed to, each once, as last known: see `used()`.
     [[nodiscard]] virtual std::vector<std::string> subscribed_uris() const = 0;
 };
 
@@ -107,14 +109,20 @@ public:
     ///
     /// `batch` numbers the appends of one fence, from 1: the same number again, or a lower one, appends nothing and
     /// gives the last outcome, even of a stream that is finished. A refused append leaves its number unused.
+    ///
+    /// `after` is where the stream ended when its author last heard of it: the outcome of the batch before, or of the
+    /// claim. If it ends elsewhere, the store has lost data, or a cursor has raised the end (see attach()): the events
+    /// come after the higher of both, and what is missing between is a gap to whoever reads it. So no sequence that a
+    /// client may have seen is given twice.
+    ///
     /// `errc::fenced` if the call belongs to someone else
     /// now, `errc::finished`, `errc::stream_gone`, `errc::not_found` if the session is gone (a closed one is not).
     ///
     /// Room for an answer of the meta's `answer_bytes` to each request is set aside: an append of such an answer
     /// alone is never refused for want of room. With a request's answer, letters that cancel it go.
     virtual void append(
-        stream_key const& key, fence fence, std::uint64_t batch, std::vector<event_data> events, bool finish,
-        completion<stream_top> done)
+        stream_key const& key, fence fence, std::uint64_t batch, std::uint64_t after, std::vector<event_data> events,
+        bool finish, completion<stream_top> done)
         = 0;
     /// The same for the standalone stream, which has no owner and exists from its first use: appends are numbered by
     /// who makes them, for each stream in the order in which they are made.
@@ -132,6 +140,11 @@ public:
     /// Attaching again with the same reader changes nothing; one that was dismissed while it waited is told so by its
     /// first page, which has no events. Readers of one owner come to a stream in the order of their numbers: one that
     /// has left, or that comes after a higher number, is refused, because nobody counts on it any more.
+    ///
+    /// A cursor that is ahead of the end of its stream is of a client that has seen what the store has lost. The end of a
+    /// stream whose call runs is raised to it, which leaves a hole: what comes next comes behind it. Never by more than
+    /// `limits::window_events`. The standalone stream, which has no author who knows better, begins a new epoch instead:
+    /// its reader begins anew, and is told.
     ///
     /// `errc::not_found` if there is no such session, `errc::stream_gone`, `errc::bad_cursor` if the stream does not
     /// have that place, `errc::finished` if a finished stream ends at the cursor (which is then known to have been
@@ -253,6 +266,8 @@ class backend : public session_store,
                 public bulletin {
 public:
     [[nodiscard]] virtual durability promise() const noexcept = 0;
+    /// What is kept, as last known. A store that is elsewhere answers with what it knew, and asks anew if that is more
+    /// than a second old: whoever asks again learns of it. So metrics never wait for a store that cannot be reached.
     [[nodiscard]] virtual usage used() const = 0;
 };
 

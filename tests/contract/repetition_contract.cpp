@@ -367,6 +367,18 @@ TEST_P(StoreContract, RepeatsAPost)
     EXPECT_EQ(mail(key, fence), strings{});
 }
 
+// What is given again is not where the stream ends now, but where it ended then.
+TEST_P(StoreContract, RepeatsAnAppendBehindWhichTheEndWasRaised)
+{
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    ASSERT_EQ(append_batch(key, fence, 1, {event("a"), event("b")})->sequence, 2u);
+    ASSERT_TRUE(attach(key, from_cursor(reader_of(1), 5)));
+    EXPECT_EQ(append_batch(key, fence, 1, {event("a"), event("b")})->sequence, 2u);
+    EXPECT_EQ(append_batch(key, fence, 2, {event("c")}, false, 2)->sequence, 6u);
+    EXPECT_EQ(texts(read(key)), (strings{"a", "b", "c"}));
+}
+
 // --- small records
 
 TEST_P(StoreContract, RepeatsAPutAndARemoveOfASmallRecord)

@@ -161,12 +161,13 @@ public:
         });
     }
     void append(
-        store::stream_key const& key, store::fence fence, std::uint64_t batch, std::vector<store::event_data> events,
-        bool finish, store::completion<store::stream_top> done) override
+        store::stream_key const& key, store::fence fence, std::uint64_t batch, std::uint64_t after,
+        std::vector<store::event_data> events, bool finish, store::completion<store::stream_top> done) override
     {
-        ask(key.stream, again, std::move(done), [key, fence, batch, events, finish](store::backend& to, auto told) {
-            to.append(key, fence, batch, events, finish, std::move(told));
-        });
+        ask(key.stream, again, std::move(done),
+            [key, fence, batch, after, events, finish](store::backend& to, auto told) {
+                to.append(key, fence, batch, after, events, finish, std::move(told));
+            });
     }
     void append_standalone(
         store::stream_key const& key, std::string const& owner, std::uint64_t batch,

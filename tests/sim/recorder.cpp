@@ -211,12 +211,12 @@ void recorder::note_said(store::stream_id stream, store::event_data const& event
 }
 
 void recorder::append(
-    store::stream_key const& key, store::fence fence, std::uint64_t batch, std::vector<store::event_data> events,
-    bool finish, store::completion<store::stream_top> done)
+    store::stream_key const& key, store::fence fence, std::uint64_t batch, std::uint64_t after,
+    std::vector<store::event_data> events, bool finish, store::completion<store::stream_top> done)
 {
     auto copy = events;
     inner_.append(
-        key, fence, batch, std::move(events), finish,
+        key, fence, batch, after, std::move(events), finish,
         [this, key, fence, batch, finish, copy = std::move(copy),
          done = std::move(done)](result<store::stream_top> top) mutable {
             trace(

@@ -91,8 +91,8 @@ public:
         store::stream_key const& key, store::stream_meta meta, std::string const& owner,
         std::optional<store::reader_request> reader, store::completion<store::opened_stream> done) override;
     void append(
-        store::stream_key const& key, store::fence fence, std::uint64_t batch, std::vector<store::event_data> events,
-        bool finish, store::completion<store::stream_top> done) override;
+        store::stream_key const& key, store::fence fence, std::uint64_t batch, std::uint64_t after,
+        std::vector<store::event_data> events, bool finish, store::completion<store::stream_top> done) override;
     void append_standalone(
         store::stream_key const& key, std::string const& owner, std::uint64_t batch,
         std::vector<store::event_data> events, store::completion<store::stream_top> done) override;

@@ -84,10 +84,10 @@ public:
         inner_.open(key, std::move(meta), owner, std::move(reader), std::move(done));
     }
     void append(
-        store::stream_key const& key, store::fence fence, std::uint64_t batch, std::vector<store::event_data> events,
-        bool finish, store::completion<store::stream_top> done) override
+        store::stream_key const& key, store::fence fence, std::uint64_t batch, std::uint64_t after,
+        std::vector<store::event_data> events, bool finish, store::completion<store::stream_top> done) override
     {
-        inner_.append(key, fence, batch, std::move(events), finish, std::move(done));
+        inner_.append(key, fence, batch, after, std::move(events), finish, std::move(done));
     }
     void append_standalone(
         store::stream_key const& key, std::string const& owner, std::uint64_t batch,
