@@ -14,6 +14,8 @@ node_context::node_context(
     // Half the retention: a reader within the window cannot be overtaken by trimming.
     settings_.flow.window_events = settings_.limits.window_events();
     settings_.flow.window_bytes = settings_.limits.window_bytes();
+    settings_.follower.mark_events = std::max<std::uint64_t>(1, settings_.flow.window_events / 4);
+    settings_.follower.mark_bytes = std::max<std::uint64_t>(1, settings_.flow.window_bytes / 4);
 }
 
 std::uint64_t node_context::random()
