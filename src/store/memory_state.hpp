@@ -283,8 +283,7 @@ constexpr std::uint8_t mail_bit = bits(event_store::interest::mail);
 constexpr std::uint8_t dismissal_bit = bits(event_store::interest::dismissal);
 constexpr std::uint8_t all_bits = 0xff;
 
-// What is remembered of an owner's last command, to know it again, for as long as it may come again.
-constexpr base::duration late_command_limit = std::chrono::minutes(1);
+// Of so many owners the last command is remembered, to know it again, even when they are dead.
 constexpr std::size_t remembered_owners = 16;
 
 // What things cost beside their texts: the thing itself, its places in tables, the allocator.

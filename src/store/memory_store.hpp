@@ -94,7 +94,7 @@ public:
         std::string_view name, std::uint64_t seen, std::string value, base::duration lifetime,
         completion<std::uint64_t> done) override;
     void get_record(std::string_view name, completion<small_record> done) override;
-    void remove_record(std::string_view name, std::uint64_t seen, completion<void> done) override;
+    void take_record(std::string_view name, std::uint64_t seen, std::string taker, completion<void> done) override;
     void publish(std::string text) override;
     [[nodiscard]] std::unique_ptr<watch_handle> listen(std::function<void(std::string const&)> hear) override;
 
@@ -201,6 +201,10 @@ private:
     // Small records.
     struct kept_record {
         small_record record;
+        std::uint64_t replaced = 0; ///< what the author of the record had seen
+        bool is_taken = false; ///< remembered for whoever repeats something
+        std::string taker{}; ///< who took this one, or the one before it
+        std::uint64_t taken = 0; ///< its revision
         std::size_t charge = 0;
         std::multimap<base::time_point, std::string>::iterator ends;
     };
@@ -208,6 +212,8 @@ private:
     void forget_old_records(base::time_point now);
     void forget_records_here(base::time_point now) BELAY_REQUIRES(records_mutex_);
     void forget_record(record_map::iterator gone) BELAY_REQUIRES(records_mutex_);
+    void keep_record(record_map::iterator of, base::time_point now, base::duration lifetime)
+        BELAY_REQUIRES(records_mutex_);
 
     limits limits_;
     base::clock const& clock_;
@@ -244,6 +250,7 @@ private:
 
     base::mutex records_mutex_;
     record_map records_ BELAY_GUARDED_BY(records_mutex_);
+    std::size_t record_count_ BELAY_GUARDED_BY(records_mutex_) = 0; // without those that were taken
     std::multimap<base::time_point, std::string> records_by_end_ BELAY_GUARDED_BY(records_mutex_);
 
     struct listener;

@@ -225,7 +225,9 @@ public:
 };
 
 /// Small values with a lifetime, for what belongs to no session. Names and values are the user's; every value has a
-/// revision, from 1. Bounded by `limits::small_records` and the total bytes: `errc::no_space` beyond.
+/// revision, which grows for as long as the store remembers the name: while there is a value, and for
+/// `late_command_limit` after it was taken. Bounded by `limits::small_records` and the total bytes, which what is
+/// remembered counts for too: `errc::no_space` beyond.
 class small_record_store {
 public:
     struct small_record {
@@ -235,16 +237,20 @@ public:
     virtual ~small_record_store() = default;
 
     /// Replaces the value if its revision is the one that was seen (0: there is none) and gives the new one's. If the
-    /// next revision has just this value, that was this change. `errc::conflict` otherwise.
+    /// value that replaced the one that was seen is just this, that was this change, even if it has been taken since.
+    /// `errc::conflict` otherwise.
     virtual void put_record(
         std::string_view name, std::uint64_t seen, std::string value, base::duration lifetime,
         completion<std::uint64_t> done)
         = 0;
     /// `errc::not_found` if there is none, or not any more.
     virtual void get_record(std::string_view name, completion<small_record> done) = 0;
-    /// Removes it if its revision is the one that was seen: of several who try, one succeeds. `errc::conflict` for the
-    /// others, `errc::not_found` for whoever repeats.
-    virtual void remove_record(std::string_view name, std::uint64_t seen, completion<void> done) = 0;
+    /// Removes it if its revision is the one that was seen: of several who try, one succeeds. `taker` names this attempt
+    /// and no other; who has succeeded does so again under that name, for `late_command_limit`. `errc::not_found` for
+    /// the others, `errc::conflict` if there is another revision.
+    virtual void
+    take_record(std::string_view name, std::uint64_t seen, std::string taker, completion<void> done)
+        = 0;
 };
 
 /// Words to all nodes, this one too. Whoever does not listen at that moment misses them: nothing may depend on them.

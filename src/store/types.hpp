@@ -329,6 +329,9 @@ struct usage {
 constexpr base::duration takeover_window = std::chrono::seconds(10);
 constexpr std::size_t takeovers_per_window = 3;
 
+/// So long a command may come after the one that was made first, or come again.
+constexpr base::duration late_command_limit = std::chrono::minutes(1);
+
 /// So long after its time an idle session may still be there, in a store that hears of its use in batches: two of those
 /// that the runtime sends.
 constexpr base::duration expiry_slack = std::chrono::seconds(60);

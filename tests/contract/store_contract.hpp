@@ -611,9 +611,9 @@ protected:
     {
         return await<small_record_store::small_record>([&](auto done) { store().get_record(name, std::move(done)); });
     }
-    result<void> remove_record(std::string_view name, std::uint64_t seen)
+    result<void> take(std::string_view name, std::uint64_t seen, std::string taker = "somebody")
     {
-        return await<void>([&](auto done) { store().remove_record(name, seen, std::move(done)); });
+        return await<void>([&](auto done) { store().take_record(name, seen, std::move(taker), std::move(done)); });
     }
 
 private:

@@ -301,10 +301,11 @@ public:
         ask(no_lane, again, std::move(done),
             [name = std::string(name)](store::backend& to, auto told) { to.get_record(name, std::move(told)); });
     }
-    void remove_record(std::string_view name, std::uint64_t seen, store::completion<void> done) override
+    void take_record(
+        std::string_view name, std::uint64_t seen, std::string taker, store::completion<void> done) override
     {
-        ask(no_lane, again, std::move(done), [name = std::string(name), seen](store::backend& to, auto told) {
-            to.remove_record(name, seen, std::move(told));
+        ask(no_lane, again, std::move(done), [name = std::string(name), seen, taker](store::backend& to, auto told) {
+            to.take_record(name, seen, taker, std::move(told));
         });
     }
     void publish(std::string text) override

@@ -187,9 +187,10 @@ public:
     {
         inner_.get_record(name, std::move(done));
     }
-    void remove_record(std::string_view name, std::uint64_t seen, store::completion<void> done) override
+    void take_record(
+        std::string_view name, std::uint64_t seen, std::string taker, store::completion<void> done) override
     {
-        inner_.remove_record(name, seen, std::move(done));
+        inner_.take_record(name, seen, std::move(taker), std::move(done));
     }
 
     void publish(std::string text) override { inner_.publish(std::move(text)); }
