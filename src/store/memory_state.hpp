@@ -205,6 +205,7 @@ struct memory_store::session {
     boost::container::small_vector<std::unique_ptr<presence>, 1> presences;
     request_set requests;
     droppable_set droppable;
+    std::deque<stream_id> dropped; // the last ones
     boost::unordered_flat_map<stream_id, std::unique_ptr<stream>> streams;
     reader_table readers;
     std::vector<std::shared_ptr<watcher>> watchers;
@@ -285,6 +286,9 @@ constexpr std::uint8_t all_bits = 0xff;
 
 // Of so many owners the last command is remembered, to know it again, even when they are dead.
 constexpr std::size_t remembered_owners = 16;
+
+// So many streams of a session are known to have been there.
+constexpr std::size_t remembered_streams = 16;
 
 // What things cost beside their texts: the thing itself, its places in tables, the allocator.
 constexpr std::size_t session_overhead = 3072; // with its standalone stream, what the node keeps of it, a reader

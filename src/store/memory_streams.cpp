@@ -147,6 +147,8 @@ result<opened_stream> memory_store::open_here(
         return failure(errc::not_found);
     if (session->record->standalone == key.stream)
         return failure(errc::conflict);
+    if (std::ranges::find(session->dropped, key.stream) != session->dropped.end())
+        return failure(errc::finished);
     if (meta.has_unique_ids && is_any_in_use(*session, meta.requests))
         return failure(errc::duplicate_id);
 

@@ -99,6 +99,8 @@ public:
     /// `errc::no_space` if there is no room, `errc::too_many_streams` too if no reader can be dismissed. Of calls
     /// with the same once_key only the first repeats nothing; `errc::key_spent` or `errc::key_mismatch` if the key
     /// cannot be used. `errc::duplicate_id` as the meta says. `errc::conflict` if another owner has that stream.
+    /// `errc::finished` if it was there and is not kept any more: the store knows those that it dropped last, because
+    /// an open may come late. One that comes when nobody counts on it makes a stream that its owner finds and ends.
     virtual void open(
         stream_key const& key, stream_meta meta, std::string const& owner, std::optional<reader_request> reader,
         completion<opened_stream> done)

@@ -116,6 +116,20 @@ TEST_P(StoreContract, RepeatsAnOpen)
     EXPECT_EQ(texts(read(key)), strings{"a"});
 }
 
+TEST_P(StoreContract, DoesNotOpenAStreamAgainThatItHasDropped)
+{
+    limit_.streams_per_session = 1;
+    auto const session = made();
+    finished_and_delivered({session, 1});
+    opened({session, 2}); // makes room
+    EXPECT_FALSE(exists({session, 1}));
+    finish({session, 2}, open_as({session, 2}, meta_of())->fence);
+    deliver({session, 2});
+    EXPECT_EQ(error_of(try_open({session, 1})), errc::finished);
+    EXPECT_FALSE(exists({session, 1}));
+    EXPECT_TRUE(exists({session, 2}));
+}
+
 TEST_P(StoreContract, RepeatsAnOpenWithAReader)
 {
     auto const session = made();

@@ -156,7 +156,7 @@ public:
         store::stream_key const& key, store::stream_meta meta, std::string const& owner,
         std::optional<store::reader_request> reader, store::completion<store::opened_stream> done) override
     {
-        ask(key.stream, once_soon, std::move(done), [key, meta, owner, reader](store::backend& to, auto told) {
+        ask(key.stream, again, std::move(done), [key, meta, owner, reader](store::backend& to, auto told) {
             to.open(key, meta, owner, reader, std::move(told));
         });
     }
@@ -413,7 +413,7 @@ void link::ask(std::uint64_t lane, repeatable how, store::completion<T> done, Co
                          if (auto const alive = weak.lock())
                              alive->give(std::move(outcome));
                      },
-                     waits});
+                     waits, no_lane, happens(faults_.slow) ? in_seconds(4) : scheduler_.now()});
         }));
     };
     auto const due = happens(faults_.slow) ? in_seconds(4) : now;

@@ -110,6 +110,12 @@ mutants = {
         "    log(base::log_level::debug, \"call is handed over\", \"its handler is told\");\n    interrupt();",
         "    release();",
     ),
+    # A call that runs is taken for one that nobody does.
+    "own_call_taken_away": (
+        "runtime/recovery.cpp",
+        "                if (calls_.runs(each.stream))\n                    continue;",
+        "",
+    ),
     # The lease is renewed, and those of others are not looked at.
     "nobody_recovers": (
         "runtime/recovery.cpp",
