@@ -187,8 +187,7 @@ void follower::drained(std::uint64_t written, base::time_point now, follower_act
     advance(out);
 }
 
-void follower::arrived(
-    std::uint64_t written, std::uint64_t unacknowledged, base::time_point now, follower_actions& out)
+void follower::arrived(std::uint64_t written, std::uint64_t unacknowledged, base::time_point now, follower_actions& out)
 {
     if (is_done_)
         return;
@@ -315,8 +314,7 @@ void follower::note(follower_actions& out, bool attached)
 
 void follower::note_soon(base::time_point now, follower_actions& out)
 {
-    bool const is_much
-        = position_ - noted_ >= settings_.mark_events || offset_ - noted_offset_ >= settings_.mark_bytes;
+    bool const is_much = position_ - noted_ >= settings_.mark_events || offset_ - noted_offset_ >= settings_.mark_bytes;
     if (!is_much && noted_at_ && now < *noted_at_ + settings_.mark_gap) {
         mark_due_ = *noted_at_ + settings_.mark_gap;
         return;

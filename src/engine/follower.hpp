@@ -38,7 +38,8 @@ struct follower_settings {
     base::duration max_age = base::duration::zero(); ///< zero: off
     store::read_limit page;
     // A mark is told when the position has moved so far since the last one, or so long after that: each is a command to
-    // the store, and wakes the call. A quarter of the flow window, so that a call never waits for one that is held back.
+    // the store, and wakes the call. A quarter of the flow window, so that a call never waits for one that is held
+    // back.
     std::uint64_t mark_events = 125;
     std::uint64_t mark_bytes = 1u << 20;
     base::duration mark_gap = std::chrono::milliseconds(20);
@@ -113,8 +114,7 @@ public:
     /// All that was flushed is with the kernel; `written` counts the connection's bytes so far.
     void drained(std::uint64_t written, base::time_point now, follower_actions& out);
     /// How far the connection's bytes have come: `unacknowledged` of those written may not have arrived.
-    void
-    arrived(std::uint64_t written, std::uint64_t unacknowledged, base::time_point now, follower_actions& out);
+    void arrived(std::uint64_t written, std::uint64_t unacknowledged, base::time_point now, follower_actions& out);
     void tick(base::time_point now, follower_actions& out);
     /// End the connection, not the stream, after what is being written. `retry` tells the client when to return.
     void close(close_reason reason, std::optional<std::chrono::milliseconds> retry, follower_actions& out);

@@ -7,8 +7,8 @@ namespace belay::store {
 
 // --- appending
 
-result<stream_top> memory_store::append_events(
-    visit& at, stream& into, std::uint64_t after, std::vector<event_data>& events, bool finish)
+result<stream_top>
+memory_store::append_events(visit& at, stream& into, std::uint64_t after, std::vector<event_data>& events, bool finish)
 {
     auto& session = into.of;
     auto const answered_by = [&](event_data const& event) -> request* {

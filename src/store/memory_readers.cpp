@@ -19,9 +19,7 @@ std::uint64_t offset_at(Stream const& of, std::uint64_t sequence)
         return event->end_offset;
     auto const next = std::ranges::upper_bound(of.pinned, sequence, {}, &stored_event::sequence);
     auto const place = of.count_up_to(sequence);
-    auto const* const event = next != of.pinned.end() ? &*next
-        : place < of.events.size()                    ? &of.events[place]
-                                                      : nullptr;
+    auto const* const event = next != of.pinned.end() ? &*next : place < of.events.size() ? &of.events[place] : nullptr;
     return event ? event->end_offset - event->payload->size() : of.top.offset;
 }
 
@@ -111,8 +109,7 @@ result<attached_stream> memory_store::attach_here(visit& at, stream_key const& k
     if (auto const& from = request.from) {
         bool const is_other_epoch = from->epoch != of.top.epoch;
         is_ahead = !is_other_epoch && from->sequence > of.top.sequence;
-        bool const is_too_far
-            = is_ahead && (of.finished || from->sequence - of.top.sequence > limits_.window_events());
+        bool const is_too_far = is_ahead && (of.finished || from->sequence - of.top.sequence > limits_.window_events());
         if (!of.is_standalone() && (is_other_epoch || is_too_far))
             return failure(errc::bad_cursor);
         if (!of.is_standalone() && of.finished && from->sequence >= of.top.sequence) {

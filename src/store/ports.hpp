@@ -54,8 +54,9 @@ public:
     /// Removes sessions that nothing has held for the idle limit (readers and unfinished calls of living owners hold
     /// one; loading and touching renew it), and closed ones that nobody removed. Costs by what it returns.
     ///
-    /// Never before the idle limit, and at the latest `expiry_slack` after it: what is touched in batches from elsewhere
-    /// may be in use although the last batch did not arrive. A store that hears of every use at once needs no slack.
+    /// Never before the idle limit, and at the latest `expiry_slack` after it: what is touched in batches from
+    /// elsewhere may be in use although the last batch did not arrive. A store that hears of every use at once needs no
+    /// slack.
     virtual void expire(std::size_t limit, completion<expired_sessions> done) = 0;
     /// From now on the session cannot be loaded, and no stream of it opened or attached to. A letter `session_ended`
     /// goes to each unfinished call, readers are woken. Gives the calls that were told. `errc::not_found` if there is
@@ -143,10 +144,10 @@ public:
     /// first page, which has no events. Readers of one owner come to a stream in the order of their numbers: one that
     /// has left, or that comes after a higher number, is refused, because nobody counts on it any more.
     ///
-    /// A cursor that is ahead of the end of its stream is of a client that has seen what the store has lost. The end of a
-    /// stream whose call runs is raised to it, which leaves a hole: what comes next comes behind it. Never by more than
-    /// `limits::window_events`. The standalone stream, which has no author who knows better, begins a new epoch instead:
-    /// its reader begins anew, and is told.
+    /// A cursor that is ahead of the end of its stream is of a client that has seen what the store has lost. The end of
+    /// a stream whose call runs is raised to it, which leaves a hole: what comes next comes behind it. Never by more
+    /// than `limits::window_events`. The standalone stream, which has no author who knows better, begins a new epoch
+    /// instead: its reader begins anew, and is told.
     ///
     /// `errc::not_found` if there is no such session, `errc::stream_gone`, `errc::bad_cursor` if the stream does not
     /// have that place, `errc::finished` if a finished stream ends at the cursor (which is then known to have been
@@ -247,12 +248,10 @@ public:
         = 0;
     /// `errc::not_found` if there is none, or not any more.
     virtual void get_record(std::string_view name, completion<small_record> done) = 0;
-    /// Removes it if its revision is the one that was seen: of several who try, one succeeds. `taker` names this attempt
-    /// and no other; who has succeeded does so again under that name, for `late_command_limit`. `errc::not_found` for
-    /// the others, `errc::conflict` if there is another revision.
-    virtual void
-    take_record(std::string_view name, std::uint64_t seen, std::string taker, completion<void> done)
-        = 0;
+    /// Removes it if its revision is the one that was seen: of several who try, one succeeds. `taker` names this
+    /// attempt and no other; who has succeeded does so again under that name, for `late_command_limit`.
+    /// `errc::not_found` for the others, `errc::conflict` if there is another revision.
+    virtual void take_record(std::string_view name, std::uint64_t seen, std::string taker, completion<void> done) = 0;
 };
 
 /// Words to all nodes, this one too. Whoever does not listen at that moment misses them: nothing may depend on them.

@@ -310,7 +310,10 @@ struct limits {
     base::duration session_lifetime = base::duration::zero(); ///< zero: no limit
 
     /// How far a call may be ahead of its reader: half of what is kept for it.
-    [[nodiscard]] std::uint64_t window_events() const noexcept { return std::max<std::size_t>(1, events_per_stream / 2); }
+    [[nodiscard]] std::uint64_t window_events() const noexcept
+    {
+        return std::max<std::size_t>(1, events_per_stream / 2);
+    }
     [[nodiscard]] std::uint64_t window_bytes() const noexcept { return std::max<std::size_t>(1, bytes_per_stream / 2); }
 
     /// Final answers may go this far beyond a byte limit: a full store must still end its calls.

@@ -301,8 +301,8 @@ public:
         ask(no_lane, again, std::move(done),
             [name = std::string(name)](store::backend& to, auto told) { to.get_record(name, std::move(told)); });
     }
-    void take_record(
-        std::string_view name, std::uint64_t seen, std::string taker, store::completion<void> done) override
+    void
+    take_record(std::string_view name, std::uint64_t seen, std::string taker, store::completion<void> done) override
     {
         ask(no_lane, again, std::move(done), [name = std::string(name), seen, taker](store::backend& to, auto told) {
             to.take_record(name, seen, taker, std::move(told));

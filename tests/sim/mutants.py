@@ -53,7 +53,7 @@ mutants = {
     # What arrives twice is kept twice.
     "repetition_not_recognised": (
         "store/memory_events.cpp",
-        "        if (batch <= into.last_batch)\n            return into.top; // nobody else appends with this fence\n",
+        "        if (batch <= into.last_batch)\n            return into.last_outcome;\n",
         "",
     ),
     # An answer or a cancel is taken, and nobody gets it.

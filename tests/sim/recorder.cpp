@@ -402,7 +402,8 @@ void recorder::release(store::stream_key const& key, store::fence fence, store::
 {
     inner_.release(key, fence, [this, key, fence, done = std::move(done)](result<void> released) mutable {
         trace("release {:x} fence {}: {}", key.stream, fence, released ? "ok" : released.error().message());
-        if (auto* const call = find_call(key.stream); released && call && call->fence == fence && !call->owner.empty()) {
+        if (auto* const call = find_call(key.stream);
+            released && call && call->fence == fence && !call->owner.empty()) {
             call->owner.clear();
             call->released_at = clock_.now();
         }

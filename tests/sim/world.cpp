@@ -91,8 +91,9 @@ void world::make_store()
                 overdue(*each);
     });
     store().record.ask_who_runs([this](std::string const& owner, store::stream_key const& key) {
-        return std::ranges::any_of(
-            processes_, [&](auto const& each) { return each->way().owner() == owner && each->node().calls().runs(key); });
+        return std::ranges::any_of(processes_, [&](auto const& each) {
+            return each->way().owner() == owner && each->node().calls().runs(key);
+        });
     });
     store().record.on_expired([this](store::session_key const& key) {
         for (auto const& each : sessions_)
@@ -309,7 +310,8 @@ void world::settle()
         // What a fault has left behind has been found by then.
         bool const is_due = !(has_faults() || has_killed_ || !interrupted_.empty()) || scheduler_.now() >= all_known_by;
         // A call that is held has nobody who would come back for it.
-        bool const is_held = std::ranges::any_of(held_, [](auto const& each) { return each->at && each->responses == 0; });
+        bool const is_held
+            = std::ranges::any_of(held_, [](auto const& each) { return each->at && each->responses == 0; });
         is_waiting = is_waiting || is_held;
         if (!is_waiting && connections_.empty() && is_due)
             break;

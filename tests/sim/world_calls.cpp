@@ -172,8 +172,11 @@ void world::begin_batch()
                 auto const name = fmt::format("b{}", calls_.size());
                 for (auto const& each : members)
                     fresh->requests.push_back(
-                        {each.id, fmt::format("{}-{}", name, fresh->requests.size()), nullptr,
-                         each.traits.max_duration.value_or(settings_.call_max), {}});
+                        {each.id,
+                         fmt::format("{}-{}", name, fresh->requests.size()),
+                         nullptr,
+                         each.traits.max_duration.value_or(settings_.call_max),
+                         {}});
                 auto& requests = fresh->requests;
                 began(*of, at, begun->following, std::move(fresh));
                 auto const sink = connections_.back()->wire;
@@ -215,7 +218,7 @@ void world::hold_call()
     }
     auto const at = any_place();
     runtime::call_request request;
-    request.ids = {fmt::format("\"held-{}\"", held_.size())};
+    request.ids = {fmt::format("\"held-{}\"", ++marks_)};
     request.revision = of->revision;
     if (chance(8))
         request.traits.max_duration = 3s;
@@ -225,7 +228,7 @@ void world::hold_call()
         held->of = of;
         held->at = at.at;
         held->id = request.ids.front();
-        held->mark = fmt::format("h{}", held_.size());
+        held->mark = fmt::format("h{}", ++marks_);
         auto begun = at.at->node().calls().begin_held(
             taken.session(), *at.loop, std::move(request), [this, held](std::string const& text) {
                 require(++held->responses == 1, "a second answer to a call that is held"); // I1

@@ -176,10 +176,9 @@ void world::check_held()
 void world::check_codes()
 {
     for (auto const& each : codes_)
-        if (!each->winners.empty() && each->in == &store())
-            store().memory.get_record(each->name, [&](auto const& found) {
-                require(!found, "what was taken is there again");
-            });
+        if (!each->winners.empty() && each->in == &store() && !has_jumped_)
+            store().memory.get_record(
+                each->name, [&](auto const& found) { require(!found, "what was taken is there again"); });
 }
 
 /// An abandoned world empties itself.

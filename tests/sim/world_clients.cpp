@@ -182,8 +182,9 @@ void world::require_ending(call const& which, request const& of, std::string con
         return answer != known->answers.end() && condition(*known, answer->second);
     };
     auto const number = static_cast<std::uint32_t>(&of - which.requests.data());
-    auto const was_interrupted
-        = [&](recorded_call const&, recorded_call::answer const& answer) { return interrupted_.contains(answer.owner); };
+    auto const was_interrupted = [&](recorded_call const&, recorded_call::answer const& answer) {
+        return interrupted_.contains(answer.owner);
+    };
     require(
         !ended("interrupted") || answers(which.stream, number, was_interrupted)
             || answers(which.root(), 0, was_interrupted),
@@ -203,7 +204,8 @@ void world::require_ending(call const& which, request const& of, std::string con
     require(
         !ended("orphaned") || (limit && answers(which.stream, number, has_taken(*limit)))
             || (which.first
-                && (!first || (first->requests.front().orphan_limit
+                && (!first
+                    || (first->requests.front().orphan_limit
                         && answers(which.first, 0, has_taken(*first->requests.front().orphan_limit))))),
         "a call was orphaned before its time");
     require(!ended("overloaded"), "a call was refused for want of a turn that nobody has to wait for");

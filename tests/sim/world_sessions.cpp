@@ -110,7 +110,8 @@ void world::expired(session& of)
 void world::overdue(session& of)
 {
     require(
-        scheduler_.now() >= of.made_at + settings_.limits.session_lifetime, "a session was ended for its age before its time");
+        scheduler_.now() >= of.made_at + settings_.limits.session_lifetime,
+        "a session was ended for its age before its time");
     of.is_overdue = true;
 }
 
@@ -253,8 +254,8 @@ void world::broadcast()
     ask(at, [&] { at.at->node().announcer().broadcast(text, [](store::session_record const&) { return true; }); });
     scheduler_.run_all();
     for (auto const& each : sessions_) {
-        auto const told
-            = std::ranges::count_if(record.log(each->standalone), [&](auto const& event) { return *event.payload == text; });
+        auto const told = std::ranges::count_if(
+            record.log(each->standalone), [&](auto const& event) { return *event.payload == text; });
         bool const has_room = record.refused(each->standalone) == refused[each.get()];
         require(told <= 1, "one word was said twice");
         require(

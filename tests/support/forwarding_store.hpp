@@ -187,8 +187,8 @@ public:
     {
         inner_.get_record(name, std::move(done));
     }
-    void take_record(
-        std::string_view name, std::uint64_t seen, std::string taker, store::completion<void> done) override
+    void
+    take_record(std::string_view name, std::uint64_t seen, std::string taker, store::completion<void> done) override
     {
         inner_.take_record(name, seen, std::move(taker), std::move(done));
     }

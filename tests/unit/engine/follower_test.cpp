@@ -201,8 +201,7 @@ TEST_F(Follower, HasCaughtUpAfterAGapToo)
 {
     make(2).announce_catching_up(9);
     open();
-    EXPECT_EQ(
-        read(page({}, 9)), "gap 3-9; comment caught up; flush");
+    EXPECT_EQ(read(page({}, 9)), "gap 3-9; comment caught up; flush");
 }
 
 TEST_F(Follower, OnlyReadsWhereThereIsNoPriming)
@@ -215,8 +214,7 @@ TEST_F(Follower, WritesPrimingAndFirstPageTogether)
 {
     make();
     open();
-    EXPECT_EQ(
-        read(page({1, 2}, 2)), "event 1 1; event 2 2; flush");
+    EXPECT_EQ(read(page({1, 2}, 2)), "event 1 1; event 2 2; flush");
 }
 
 TEST_F(Follower, WritesTheHeadEvenIfTheStreamIsEmpty)
@@ -230,18 +228,14 @@ TEST_F(Follower, TakesAResumeAsProofOfDelivery)
 {
     make(3);
     open();
-    EXPECT_EQ(
-        read(page({4}, 4, false, {false, 4, 4, 4, 4, 1})),
-        "event 4 4; flush");
+    EXPECT_EQ(read(page({4}, 4, false, {false, 4, 4, 4, 4, 1})), "event 4 4; flush");
 }
 
 TEST_F(Follower, DoesNotLowerTheDeliveredMark)
 {
     make(1);
     open();
-    EXPECT_EQ(
-        read(page({2}, 2, false, {false, 2, 2, 2, 2, 2})),
-        "event 2 2; flush");
+    EXPECT_EQ(read(page({2}, 2, false, {false, 2, 2, 2, 2, 2})), "event 2 2; flush");
 }
 
 TEST_F(Follower, MarksWhatIsWithTheKernelAndWaits)
@@ -374,9 +368,7 @@ TEST_F(Follower, TellsARestartBeforeTheNewLog)
 {
     make(0, true, true);
     open();
-    EXPECT_EQ(
-        read(page({1, 2}, 2)),
-        "gap 1-0 restarted; event 1 1; event 2 2; flush");
+    EXPECT_EQ(read(page({1, 2}, 2)), "gap 1-0 restarted; event 1 1; event 2 2; flush");
 }
 
 TEST_F(Follower, TellsARestartWithTheGapOfTheNewLog)
