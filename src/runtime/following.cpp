@@ -240,7 +240,7 @@ void following::drained()
 {
     if (!machine_ || has_left_)
         return;
-    machine_->drained(sink_->written(), actions_);
+    machine_->drained(sink_->written(), loop_.now(), actions_);
     perform();
 }
 
@@ -342,7 +342,7 @@ void following::perform()
                     [&](engine::send_retry const& retry) { sink_->write_retry(retry.delay); },
                     [&](engine::flush_output) {
                         if (sink_->flush())
-                            machine_->drained(sink_->written(), actions_);
+                            machine_->drained(sink_->written(), loop_.now(), actions_);
                     },
                     [&](engine::read_log const& log) { read(log.after); },
                     [&](engine::note_mark const& note) {
@@ -352,7 +352,7 @@ void following::perform()
                             context_.store().detach(stream_, reader_, note.mark);
                     },
                     [&](engine::ask_arrived) {
-                        machine_->arrived(sink_->written(), sink_->unacknowledged(), actions_);
+                        machine_->arrived(sink_->written(), sink_->unacknowledged(), loop_.now(), actions_);
                     },
                     [&](engine::end_output const& end) {
                         session_->hide_sink(*this);
@@ -402,6 +402,8 @@ void following::arm()
     if (tick_.is_armed() && tick_at_ <= when)
         return;
     when = std::max(when, loop_.now() + std::chrono::seconds(1));
+    if (auto const due = machine_->mark_due()) // a call may wait for that
+        when = std::min(when, *due);
     if (tick_.is_armed() && tick_at_ <= when)
         return;
     tick_at_ = when;

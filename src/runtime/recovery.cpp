@@ -227,7 +227,8 @@ void recovery::answer(store::stream_key const& stream, store::claimed_call const
     auto const count = answers.size();
     // If this fails, the call is one that this node owns and does not run.
     context_.store().append(
-        stream, claimed.fence, 1, std::move(answers), true, [this, stream, count](result<store::stream_top> top) {
+        stream, claimed.fence, 1, claimed.top.sequence, std::move(answers), true,
+        [this, stream, count](result<store::stream_top> top) {
             std::erase(ending_, stream);
             if (!top)
                 return;

@@ -79,6 +79,7 @@ void stream_output::go_on(
     watch();
     read_reader();
     questions_.go_on_after(from.last_question);
+    end_ = from.top.sequence;
     ready_ = std::move(ready);
     for (auto const& [number, sequence] : from.questions)
         tell_withdrawn(number);
@@ -336,7 +337,7 @@ void stream_output::write(engine::append_events& batch)
 void stream_output::append()
 {
     context().store().append(
-        stream_, fence_, batch_number_, appending_.events, appending_.finish,
+        stream_, fence_, batch_number_, end_, appending_.events, appending_.finish,
         [self = self()](result<store::stream_top> top) {
             auto& metrics = self->context().metrics();
             if (top)
@@ -351,6 +352,8 @@ void stream_output::append()
             auto const took = self->loop().now() - self->appending_.began;
             metrics.append_seconds.Observe(std::chrono::duration<double>(took).count());
             self->appending_.events.clear();
+            if (top)
+                self->end_ = top->sequence;
             auto const why = top ? std::error_code() : top.error();
             self->appended(std::move(top));
             if (is_lost(why))

@@ -96,6 +96,7 @@ private:
     };
     appending appending_;
     std::uint64_t batch_number_ = 0; // of the appends
+    std::uint64_t end_ = 0; // of the stream, as far as is known here
     std::uint64_t last_letter_ = 0;
     bool is_reading_reader_ = false;
     bool has_reader_moved_ = false; // since it was asked for

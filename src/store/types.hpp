@@ -5,6 +5,7 @@
 #include "base/clock.hpp"
 #include "base/ids.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -200,7 +201,8 @@ struct attached_stream {
     std::string dialect;
     bool waits = false; ///< its predecessor is still leaving: attach again when woken, or insist
     bool took_over = false; ///< from a reader that was there
-    bool is_other_epoch = false; ///< the cursor came from an earlier life of the stream; reading begins anew
+    /// The cursor came from an earlier life of the stream, or showed that this is a new one: reading begins anew.
+    bool is_other_epoch = false;
     std::uint64_t start = 0; ///< the first page begins after this sequence
     page first; ///< empty while it waits
     std::vector<bytes> questions;
@@ -307,6 +309,13 @@ struct limits {
     base::duration session_idle = std::chrono::minutes(10);
     base::duration session_lifetime = base::duration::zero(); ///< zero: no limit
 
+    /// How far a call may be ahead of its reader: half of what is kept for it.
+    [[nodiscard]] std::uint64_t window_events() const noexcept
+    {
+        return std::max<std::size_t>(1, events_per_stream / 2);
+    }
+    [[nodiscard]] std::uint64_t window_bytes() const noexcept { return std::max<std::size_t>(1, bytes_per_stream / 2); }
+
     /// Final answers may go this far beyond a byte limit: a full store must still end its calls.
     [[nodiscard]] static constexpr std::size_t reserve(std::size_t limit) { return limit / 16; }
 };
@@ -322,6 +331,13 @@ struct usage {
 /// The fourth takeover of a standalone stream from a living reader within this time is refused.
 constexpr base::duration takeover_window = std::chrono::seconds(10);
 constexpr std::size_t takeovers_per_window = 3;
+
+/// So long a command may come after the one that was made first, or come again.
+constexpr base::duration late_command_limit = std::chrono::minutes(1);
+
+/// So long after its time an idle session may still be there, in a store that hears of its use in batches: two of those
+/// that the runtime sends.
+constexpr base::duration expiry_slack = std::chrono::seconds(60);
 
 /// A session that was closed and not removed, because its node died in between or its calls do not end, goes after this
 /// time. Longer than a lost hint is lost: calls elsewhere hear of the end in time to say so.

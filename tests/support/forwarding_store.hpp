@@ -84,10 +84,10 @@ public:
         inner_.open(key, std::move(meta), owner, std::move(reader), std::move(done));
     }
     void append(
-        store::stream_key const& key, store::fence fence, std::uint64_t batch, std::vector<store::event_data> events,
-        bool finish, store::completion<store::stream_top> done) override
+        store::stream_key const& key, store::fence fence, std::uint64_t batch, std::uint64_t after,
+        std::vector<store::event_data> events, bool finish, store::completion<store::stream_top> done) override
     {
-        inner_.append(key, fence, batch, std::move(events), finish, std::move(done));
+        inner_.append(key, fence, batch, after, std::move(events), finish, std::move(done));
     }
     void append_standalone(
         store::stream_key const& key, std::string const& owner, std::uint64_t batch,
@@ -187,9 +187,10 @@ public:
     {
         inner_.get_record(name, std::move(done));
     }
-    void remove_record(std::string_view name, std::uint64_t seen, store::completion<void> done) override
+    void
+    take_record(std::string_view name, std::uint64_t seen, std::string taker, store::completion<void> done) override
     {
-        inner_.remove_record(name, seen, std::move(done));
+        inner_.take_record(name, seen, std::move(taker), std::move(done));
     }
 
     void publish(std::string text) override { inner_.publish(std::move(text)); }
