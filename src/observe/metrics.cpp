@@ -2,8 +2,6 @@
 
 #include <prometheus/text_serializer.h>
 
-#include <mutex>
-
 namespace belay::observe {
 
 namespace {
@@ -82,15 +80,11 @@ metrics::metrics()
 
 void metrics::by_reason::count(std::string_view reason)
 {
-    {
-        std::shared_lock const lock(mutex_);
-        if (auto const known = counters_.find(reason); known != counters_.end())
-            return known->second->Increment();
-    }
-    auto& fresh = family_.Add({{"reason", std::string(reason)}});
-    fresh.Increment();
-    std::lock_guard const lock(mutex_);
-    counters_.emplace(reason, &fresh);
+    base::lock const lock(mutex_);
+    auto known = counters_.find(reason);
+    if (known == counters_.end())
+        known = counters_.emplace(reason, &family_.Add({{"reason", std::string(reason)}})).first;
+    known->second->Increment();
 }
 
 void metrics::connection_closed(std::string_view reason)

@@ -87,7 +87,7 @@ TEST_F(Sessions, StayUntilCallsThatHearOfTheEndLateHaveTheirAnswers)
     pass(14s);
     bool is_kept = false;
     store_.append(
-        {key, 5}, fence, 1, {{std::make_shared<std::string const>("ended"), store::event_kind::response}}, true,
+        {key, 5}, fence, 1, 0, {{std::make_shared<std::string const>("ended"), store::event_kind::response}}, true,
         [&](result<store::stream_top> top) { is_kept = top.has_value(); });
     EXPECT_TRUE(is_kept);
     pass(2s);

@@ -47,7 +47,7 @@ public:
             return memory_.append(key, fence, batch, after, std::move(events), finish, std::move(done));
         auto const shared = std::make_shared<store::completion<store::stream_top>>(std::move(done));
         held_.push_back(
-            {[this, key, fence, batch, events = std::move(events), finish, shared]() mutable {
+            {[this, key, fence, batch, after, events = std::move(events), finish, shared]() mutable {
                  memory_.append(key, fence, batch, after, std::move(events), finish, std::move(*shared));
              },
              [shared](errc why) { (*shared)(failure(why)); }});
