@@ -15,6 +15,7 @@ cat >"$work/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.25)
 project(outside LANGUAGES CXX)
 find_package(belay REQUIRED)
+message(STATUS "uses Boost ${Boost_VERSION_STRING}")
 END
 # boost NAME MINOR PATCH: one that says that it has this version.
 boost() {
@@ -25,6 +26,7 @@ foreach(part IN ITEMS headers boost json)
     add_library(Boost::\${part} INTERFACE IMPORTED)
   endif()
 endforeach()
+set(Boost_json_FOUND TRUE)
 set(Boost_VERSION $major.$2.$3)
 set(Boost_VERSION_STRING $major.$2.$3)
 set(Boost_VERSION_MAJOR $major)
@@ -44,6 +46,7 @@ configure() {
         >"$work/said" 2>&1
 }
 configure patch || { cat "$work/said" >&2; fail "Boost $major.$minor.77 is refused by CMake"; }
+grep -q "uses Boost $major.$minor.77" "$work/said" || fail "CMake uses another Boost than it was told: $(grep uses "$work/said")"
 if configure newer; then
     fail "Boost $major.$((minor + 1)) is taken by CMake"
 fi
