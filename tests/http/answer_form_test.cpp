@@ -328,9 +328,10 @@ TEST_F(AnswerForm, MetricsHaveTheirNames)
     start();
     auto const session = open_session();
     auto listener = get(session);
-    auto stream = open_post(session, tool_call("1", "utility-notifications", utility_arguments("t", 3, 1000)));
+    auto stream = open_post(session, tool_call("1", "utility-notifications", utility_arguments("t", 30, 10000)));
     seen before;
     read_until(stream, before, [](seen const& so_far) { return so_far.events.size() == 2; });
+    advance(1s); // readers say now and then where they are
     settle();
     EXPECT_EQ(metric("belay_sessions"), 1);
     EXPECT_EQ(metric("belay_streams"), 2);
