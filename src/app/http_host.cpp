@@ -393,7 +393,7 @@ bool http_host::ending::is_over()
 void http_host::stop_now()
 {
     loops_.front()->post([this] {
-        if (has_interrupted_ || phase_ == phase::closing)
+        if (has_interrupted_ || phase_ == phase::closing || phase_ == phase::stopped)
             return stop_serving();
         phase_ = phase::draining;
         node().departures().drain();
