@@ -34,6 +34,8 @@ public:
     virtual void advance(base::duration by) = 0;
     /// Lets the store work for a moment. False once there is nothing that is worth waiting for.
     virtual bool work() { return false; }
+    /// Lets the store do all that it was told to do, what nobody waits for included.
+    virtual void settle() {}
 };
 
 struct store_factory {
@@ -371,6 +373,7 @@ protected:
     {
         advance(time);
         store().sweep();
+        tested_->settle();
     }
 
     /// Counts the wakes of a watch, which may come on any thread.
