@@ -155,20 +155,33 @@ struct redis_connection::state {
     }
     void greet()
     {
-        is_connected = true;
-        std::string bytes;
-        for (auto const& each : set.greeting)
-            bytes += redis_bytes(each);
         read();
         if (set.greeting.empty())
             return be_ready();
+        // Redis closes the connection of whoever says much before it has said who it is, and then nobody learns why.
+        auto const begins_with = set.greeting[0][0] == "AUTH" ? std::size_t(1) : set.greeting.size();
+        say(0, begins_with);
+    }
+    void say(std::size_t begin, std::size_t end)
+    {
+        std::string bytes;
+        for (auto i = begin; i < end; ++i)
+            bytes += redis_bytes(set.greeting[i]);
+        said = end;
         write(std::move(bytes));
+    }
+    void hear_greeting(redis_reply heard)
+    {
+        if (reply_view const reply(heard.get()); reply.is_error())
+            return lose(fmt::format("{}: {}", set.greeting[greeted.size()][0], reply.text()));
+        greeted.push_back(std::move(heard));
+        if (greeted.size() == set.greeting.size())
+            be_ready();
+        else if (greeted.size() == said)
+            say(said, set.greeting.size());
     }
     void be_ready()
     {
-        for (std::size_t i = 0; i < greeted.size(); ++i)
-            if (reply_view const reply(greeted[i].get()); reply.is_error())
-                return lose(fmt::format("{}: {}", set.greeting[i][0], reply.text()));
         is_ready = true;
         deadline.cancel();
         if (!told->on_ready(greeted))
@@ -209,13 +222,12 @@ struct redis_connection::state {
             if (!made)
                 return true;
             redis_reply reply(static_cast<redisReply*>(made));
-            if (is_ready) {
+            if (is_ready)
                 told->on_reply(std::move(reply));
-            } else {
-                greeted.push_back(std::move(reply));
-                if (greeted.size() == set.greeting.size())
-                    be_ready();
-            }
+            else if (greeted.size() < set.greeting.size())
+                hear_greeting(std::move(reply));
+            else
+                lose("it answered what nobody had asked");
             if (!told)
                 return false;
         }
@@ -256,11 +268,11 @@ struct redis_connection::state {
     std::size_t next_end = 0;
     std::string last_error = "it has no address";
     std::vector<redis_reply> greeted;
+    std::size_t said = 0; // of the greeting
     std::array<char, read_bytes> buffer;
     std::string writing;
     std::string unwritten;
     bool is_writing = false;
-    bool is_connected = false;
     bool is_ready = false;
 };
 

@@ -87,7 +87,7 @@ void redis_lane::close()
         link->close();
 }
 
-void redis_lane::eval(redis_script which, words const& keys, words args, reply_done done)
+void redis_lane::eval(redis_script which, words const& keys, words args, reply_done done, patience how)
 {
     auto const& script = core_.scripts[which];
     words all{"EVALSHA", script.sha, std::to_string(keys.size())};
@@ -96,16 +96,18 @@ void redis_lane::eval(redis_script which, words const& keys, words args, reply_d
     std::ranges::move(args, std::back_inserter(all));
     if (script.is_moved)
         all.push_back(std::to_string(core_.set.time_ahead().count()));
-    command(all, keys.front(), std::move(done));
+    command(all, keys.front(), std::move(done), how);
 }
 
-void redis_lane::command(words const& all, std::string_view key, reply_done done)
+void redis_lane::command(words const& all, std::string_view key, reply_done done, patience how)
 {
     if (!link_)
         return;
     redis_command made;
     made.bytes = redis_bytes(all);
     made.slot = redis_slot(key);
+    if (how == patience::endless)
+        made.give_up = base::time_point::max();
     made.done = [this, name = all[0] == "EVALSHA" ? all[1] : all[0],
                  done = std::move(done)](result<redis_reply> reply) mutable {
         if (!reply)
@@ -203,7 +205,7 @@ void redis_core::note_health(bool is_up, std::string const& why)
     if (is_up && !was_up) {
         // A moment is not an outage: nobody's lease is that short.
         if (down_since_ && *down_since_ + std::chrono::seconds(1) <= now)
-            settled_at_ = now + base::duration(lease.load());
+            settled_at_.store((now + base::duration(lease.load())).time_since_epoch().count());
         down_since_.reset();
         set.log.info("redis is there");
     } else if (!is_up) {
@@ -218,7 +220,7 @@ void redis_core::note_health(bool is_up, std::string const& why)
 
 bool redis_core::is_settling(base::time_point now) const noexcept
 {
-    return now < settled_at_;
+    return now.time_since_epoch().count() < settled_at_.load();
 }
 
 void redis_core::pulse()
@@ -326,9 +328,15 @@ void redis_core::eval_with_leases(redis_lane& on, redis_script which, words keys
 void redis_core::tell(
     redis_lane& on, redis_script which, session_key const& key, words const& keys, words args)
 {
-    change<void>(
-        on, which, key, keys, std::move(args), [](result<void> const&) {},
-        [](reply_view const&) -> result<void> { return {}; });
+    on.eval(
+        which, keys, std::move(args),
+        [this, key](result<reply_view> const& reply) {
+            if (!reply || (*reply)[0].text() != "ok")
+                return;
+            note_use(key, *reply);
+            hear_reply(tag_of(key), *reply);
+        },
+        redis_lane::patience::endless);
 }
 
 bool redis_core::is_living(std::string_view reader_name) const

@@ -28,12 +28,15 @@ class redis_lane final : public redis_link::events, public std::enable_shared_fr
 public:
     redis_lane(redis_core& core, base::io_loop& loop, bool is_first);
 
+    /// Of what somebody waits for, or of what has to arrive sometime as long as this node lives.
+    enum class patience { some, endless };
+
     void start();
     void close();
 
     // On its loop.
-    void eval(redis_script which, words const& keys, words args, reply_done done);
-    void command(words const& all, std::string_view key, reply_done done);
+    void eval(redis_script which, words const& keys, words args, reply_done done, patience how = patience::some);
+    void command(words const& all, std::string_view key, reply_done done, patience how = patience::some);
 
     [[nodiscard]] base::io_loop& loop() noexcept { return loop_; }
     [[nodiscard]] redis_core& core() noexcept { return core_; }
@@ -190,7 +193,6 @@ public:
     std::atomic<std::uint64_t> hint_count{0};
     std::atomic<std::uint64_t> missed_count{0};
     std::atomic<int> tasks{0}; // several commands each, of which the next may not have been given yet
-    boost::unordered_flat_set<std::string> dead_owners; // on the first loop: whose readers were told of
     [[nodiscard]] bool is_idle() const;
 
     // --- owners
@@ -199,6 +201,7 @@ public:
     std::map<std::string, std::int64_t, std::less<>> leases BELAY_GUARDED_BY(leases_mutex); // when they end, ms
     std::int64_t leases_at BELAY_GUARDED_BY(leases_mutex) = 0; // the store's time then, ms
     words nodes BELAY_GUARDED_BY(leases_mutex);
+    boost::unordered_flat_set<std::string> dead_owners BELAY_GUARDED_BY(leases_mutex); // that watchers know of
     [[nodiscard]] std::string packed_leases() const;
     [[nodiscard]] std::string packed_nodes() const;
     std::atomic<base::duration::rep> lease{0}; // as this node's owner has it
@@ -262,7 +265,7 @@ private:
     base::mutex watch_mutex_;
     boost::unordered_flat_map<std::string, watched> watched_ BELAY_GUARDED_BY(watch_mutex_);
 
-    base::time_point settled_at_{}; // on the first loop
+    std::atomic<base::duration::rep> settled_at_{0};
     std::optional<base::time_point> down_since_;
     bool is_up_ = false;
 };

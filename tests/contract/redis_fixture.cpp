@@ -9,7 +9,7 @@
 #include <thread>
 
 #include <fcntl.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,20 +42,25 @@ void redis_server::start()
     for (auto& each : words)
         argv.push_back(each.data());
     argv.push_back(nullptr);
-    // It ends with the test program, however that ends: in its own group nobody would end it.
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-    auto const error = ::posix_spawnp(&pid_, "redis-server", &actions, nullptr, argv.data(), environ);
-    ::posix_spawn_file_actions_destroy(&actions);
-    if (error != 0) {
-        pid_ = -1;
-        throw std::runtime_error("redis-server cannot be started: scripts/setup installs it");
+    pid_ = ::fork();
+    if (pid_ == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL); // it ends with the test, however that ends
+        if (auto const nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC); nothing >= 0) {
+            ::dup2(nothing, 0);
+            ::dup2(nothing, 1);
+        }
+        ::execvp(argv[0], argv.data());
+        ::_exit(127);
     }
+    if (pid_ < 0)
+        throw std::runtime_error("no process for redis-server");
     auto const give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (std::chrono::steady_clock::now() < give_up) {
-        if (ask({"PING"}) == "PONG")
+        if (int status = 0; ::waitpid(pid_, &status, WNOHANG) == pid_) {
+            pid_ = -1;
+            throw std::runtime_error("redis-server does not start; scripts/setup installs it");
+        }
+        if (auto const said = ask({"PING"}); said == "PONG" || said.starts_with("NOAUTH"))
             return;
         std::this_thread::sleep_for(std::chrono::milliseconds(5)); // nothing tells when its socket is there
     }

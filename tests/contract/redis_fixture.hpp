@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/io_loop.hpp"
+#include "store/redis_codec.hpp"
 #include "store/redis_store.hpp"
 
 #include <filesystem>
