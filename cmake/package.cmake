@@ -39,7 +39,7 @@ function(belay_installed_library name)
 endfunction()
 
 get_property(rooms GLOBAL PROPERTY BELAY_ROOMS)
-belay_installed_library(belay ROOMS ${rooms} LIBS fmt::fmt prometheus-cpp::core)
+belay_installed_library(belay ROOMS ${rooms} LIBS fmt::fmt prometheus-cpp::core hiredis OpenSSL::SSL)
 # Asio's bodies are in the archive, and whoever includes Asio must see it as the archive did.
 get_target_property(definitions belay_asio INTERFACE_COMPILE_DEFINITIONS)
 target_compile_definitions(belay_lib_belay INTERFACE ${definitions})

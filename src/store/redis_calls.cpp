@@ -217,13 +217,13 @@ void redis_store::owned(
     std::string const& owner, std::optional<stream_key> after, std::size_t limit,
     completion<std::vector<call_ref>> done)
 {
-    core_->run([core = core_.get(), owner, after = std::move(after), limit,
-                done = std::move(done)](redis_lane& on) mutable {
-        if (limit == 0)
-            return done(std::vector<call_ref>());
-        auto const from = after ? tag_of(after->session) + '/' + stream_name(after->stream) : std::string();
-        std::make_shared<redis_core::owned_reading>(*core, on, owner, from, limit, std::move(done))->read();
-    });
+    core_->run(
+        [core = core_.get(), owner, after = std::move(after), limit, done = std::move(done)](redis_lane& on) mutable {
+            if (limit == 0)
+                return done(std::vector<call_ref>());
+            auto const from = after ? tag_of(after->session) + '/' + stream_name(after->stream) : std::string();
+            std::make_shared<redis_core::owned_reading>(*core, on, owner, from, limit, std::move(done))->read();
+        });
 }
 
 // --- taking over
@@ -237,9 +237,8 @@ void redis_store::claim(stream_key const& key, fence seen, std::string const& ow
             redis_script::announce, {core->of_fleet("leases"), core->of_fleet("calls:" + owner)},
             {owner, tag + '/' + stream}, [](auto const&) {});
         core->change<claimed_call>(
-            on, redis_script::claim, key.session, core->keys_of(tag),
-            {core->node, stream, std::to_string(seen), owner}, std::move(done),
-            [core, &on, tag, stream, owner](reply_view const& reply) -> result<claimed_call> {
+            on, redis_script::claim, key.session, core->keys_of(tag), {core->node, stream, std::to_string(seen), owner},
+            std::move(done), [core, &on, tag, stream, owner](reply_view const& reply) -> result<claimed_call> {
                 auto const part = [&](std::size_t index) { return reply[header_size + index]; };
                 auto meta = read_meta(part(1).text());
                 if (!meta)

@@ -69,8 +69,7 @@ std::vector<redis_finding> judge_redis(redis_facts const& facts, redis_place con
                 "last save point is lost, answers of calls among it");
     }
     if (!facts.refused.empty())
-        add(weight::fault,
-            fmt::format("the user of Redis has no right to: {}", fmt::join(facts.refused, ", ")));
+        add(weight::fault, fmt::format("the user of Redis has no right to: {}", fmt::join(facts.refused, ", ")));
     return found;
 }
 
@@ -144,7 +143,8 @@ private:
     }
     void on_lost(std::string const& why) override
     {
-        end({{redis_finding::weight::fault,
+        end(
+            {{redis_finding::weight::fault,
               fmt::format("Redis at {} cannot be used: {}", to_string(settings_.address), why)}});
     }
     void end(std::vector<redis_finding> found)

@@ -30,7 +30,6 @@ struct redis_facts {
 /// Asks the store's first address, or its master; a Redis that cannot be reached is a fault. The completion is called
 /// once, on the loop.
 void check_redis(
-    base::io_loop& loop, redis_options const& options,
-    std::move_only_function<void(std::vector<redis_finding>)> done);
+    base::io_loop& loop, redis_options const& options, std::move_only_function<void(std::vector<redis_finding>)> done);
 
 }

@@ -127,20 +127,20 @@ struct redis_connection::state {
         plain.close(ignored);
         auto const& end = ends[next_end++];
         plain.async_connect(end, kept([this](error_code const& error) {
-            if (error) {
-                last_error = "it cannot be connected to: " + error.message();
-                return connect();
-            }
-            if (set.address.path.empty()) {
-                error_code quiet;
-                plain.set_option(asio::ip::tcp::no_delay(true), quiet);
-                plain.set_option(asio::socket_base::keep_alive(true), quiet);
-            }
-            if (tls)
-                shake_hands();
-            else
-                greet();
-        }));
+                                if (error) {
+                                    last_error = "it cannot be connected to: " + error.message();
+                                    return connect();
+                                }
+                                if (set.address.path.empty()) {
+                                    error_code quiet;
+                                    plain.set_option(asio::ip::tcp::no_delay(true), quiet);
+                                    plain.set_option(asio::socket_base::keep_alive(true), quiet);
+                                }
+                                if (tls)
+                                    shake_hands();
+                                else
+                                    greet();
+                            }));
     }
     void shake_hands()
     {
@@ -148,10 +148,10 @@ struct redis_connection::state {
         SSL_set_tlsext_host_name(tls->native_handle(), name.c_str());
         tls->set_verify_callback(asio::ssl::host_name_verification(name));
         tls->async_handshake(asio::ssl::stream_base::client, kept([this](error_code const& error) {
-            if (error)
-                return lose("TLS failed: " + error.message());
-            greet();
-        }));
+                                 if (error)
+                                     return lose("TLS failed: " + error.message());
+                                 greet();
+                             }));
     }
     void greet()
     {
@@ -203,12 +203,12 @@ struct redis_connection::state {
     {
         on_stream([this](auto& stream) {
             stream.async_read_some(asio::buffer(buffer), kept([this](error_code const& error, std::size_t size) {
-                if (error)
-                    return lose("the connection ended: " + error.message());
-                redisReaderFeed(reader.get(), buffer.data(), size);
-                if (take_replies())
-                    read();
-            }));
+                                       if (error)
+                                           return lose("the connection ended: " + error.message());
+                                       redisReaderFeed(reader.get(), buffer.data(), size);
+                                       if (take_replies())
+                                           read();
+                                   }));
         });
     }
     bool take_replies()
@@ -247,12 +247,12 @@ struct redis_connection::state {
         writing = std::exchange(unwritten, {});
         on_stream([this](auto& stream) {
             asio::async_write(stream, asio::buffer(writing), kept([this](error_code const& error, std::size_t) {
-                is_writing = false;
-                if (error)
-                    return lose("the connection ended: " + error.message());
-                if (!unwritten.empty())
-                    write_some();
-            }));
+                                  is_writing = false;
+                                  if (error)
+                                      return lose("the connection ended: " + error.message());
+                                  if (!unwritten.empty())
+                                      write_some();
+                              }));
         });
     }
 

@@ -1,6 +1,6 @@
 // The Redis store's lanes: how commands get to Redis, and how it fares.
-#include "store/redis_state.hpp"
 #include "store/redis_slot.hpp"
+#include "store/redis_state.hpp"
 
 #include <fmt/format.h>
 
@@ -43,12 +43,21 @@ errc errc_of(std::string_view status) noexcept
         errc code;
     };
     static constexpr known all[] = {
-        {"not_found", errc::not_found}, {"gone", errc::not_found}, {"stream_gone", errc::stream_gone},
-        {"fenced", errc::fenced}, {"finished", errc::finished}, {"conflict", errc::conflict},
-        {"no_space", errc::no_space}, {"too_large", errc::too_large}, {"too_many_streams", errc::too_many_streams},
+        {"not_found", errc::not_found},
+        {"gone", errc::not_found},
+        {"stream_gone", errc::stream_gone},
+        {"fenced", errc::fenced},
+        {"finished", errc::finished},
+        {"conflict", errc::conflict},
+        {"no_space", errc::no_space},
+        {"too_large", errc::too_large},
+        {"too_many_streams", errc::too_many_streams},
         {"too_many_sessions", errc::too_many_sessions},
-        {"too_many_subscriptions", errc::too_many_subscriptions}, {"key_spent", errc::key_spent},
-        {"key_mismatch", errc::key_mismatch}, {"duplicate_id", errc::duplicate_id}, {"bad_cursor", errc::bad_cursor},
+        {"too_many_subscriptions", errc::too_many_subscriptions},
+        {"key_spent", errc::key_spent},
+        {"key_mismatch", errc::key_mismatch},
+        {"duplicate_id", errc::duplicate_id},
+        {"bad_cursor", errc::bad_cursor},
     };
     for (auto const& each : all)
         if (each.status == status)
@@ -151,9 +160,8 @@ redis_address redis_lane::find_master(redis_address const& former)
 redis_core::redis_core(store::limits given, redis_options options, std::span<base::io_loop* const> loops)
     : limits(given), set(std::move(options)),
       scripts(set.time_ahead ? redis_scripts::time::moved : redis_scripts::time::own),
-      node(set.node.empty() ? random_name() : set.node),
-      tls(set.place.uses_tls ? make_redis_tls(set.tls) : nullptr), ear_(*this, *loops.front()),
-      pulse_(loops.front()->timers(), [this] { pulse(); }),
+      node(set.node.empty() ? random_name() : set.node), tls(set.place.uses_tls ? make_redis_tls(set.tls) : nullptr),
+      ear_(*this, *loops.front()), pulse_(loops.front()->timers(), [this] { pulse(); }),
       recheck_(
           loops.front()->timers(),
           [this] {
@@ -161,9 +169,9 @@ redis_core::redis_core(store::limits given, redis_options options, std::span<bas
               recheck_.after(set.recheck);
           }),
       // Greater than those of a process of the same name before this one.
-      watch_number_(static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
-                                                   std::chrono::system_clock::now().time_since_epoch())
-                                                   .count()))
+      watch_number_(static_cast<std::uint64_t>(
+          std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
+              .count()))
 {
     for (auto* const loop : loops)
         lanes_.push_back(std::make_shared<redis_lane>(*this, *loop, lanes_.empty()));
@@ -194,8 +202,7 @@ void redis_core::start()
 
 bool redis_core::is_idle() const
 {
-    return tasks.load() == 0
-        && std::ranges::all_of(lanes_, [](auto const& each) { return each->is_idle(); });
+    return tasks.load() == 0 && std::ranges::all_of(lanes_, [](auto const& each) { return each->is_idle(); });
 }
 
 void redis_core::note_health(bool is_up, std::string const& why)
@@ -314,8 +321,9 @@ void redis_core::eval_with_leases(redis_lane& on, redis_script which, words keys
             if (!reply || (*reply)[0].text() != "who")
                 return done(reply);
             fetch_leases(
-                on, [this, &on, which, keys = std::move(keys), args = std::move(args),
-                     done = std::move(done)](result<void> const& fetched) mutable {
+                on,
+                [this, &on, which, keys = std::move(keys), args = std::move(args),
+                 done = std::move(done)](result<void> const& fetched) mutable {
                     if (!fetched)
                         return done(std::unexpected(fetched.error()));
                     args[2] = packed_leases();
@@ -325,8 +333,7 @@ void redis_core::eval_with_leases(redis_lane& on, redis_script which, words keys
         });
 }
 
-void redis_core::tell(
-    redis_lane& on, redis_script which, session_key const& key, words const& keys, words args)
+void redis_core::tell(redis_lane& on, redis_script which, session_key const& key, words const& keys, words args)
 {
     on.eval(
         which, keys, std::move(args),

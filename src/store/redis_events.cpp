@@ -103,9 +103,14 @@ void redis_store::open(
         on.eval(
             redis_script::announce, {core->of_fleet("leases"), of_owner}, {owner, tag + '/' + stream},
             [](auto const&) {});
-        words args{
-            core->node, core->limits_for(key.session.principal), "", "", stream, owner,
-            packed(meta, core->next_watch_number()), packed(reader)};
+        words args{core->node,
+                   core->limits_for(key.session.principal),
+                   "",
+                   "",
+                   stream,
+                   owner,
+                   packed(meta, core->next_watch_number()),
+                   packed(reader)};
         core->eval_with_leases(
             on, redis_script::open, core->keys_of(tag, stream), std::move(args),
             [core, &on, key, tag, stream, of_owner, done = std::move(done)](result<reply_view> const& reply) mutable {
@@ -138,13 +143,12 @@ void redis_store::append(
                 done = std::move(done)](redis_lane& on) mutable {
         auto const tag = tag_of(key.session);
         auto const stream = stream_name(key.stream);
-        words args{
-            core->node,
-            core->limits_for(key.session.principal),
-            stream,
-            std::to_string(fence),
-            std::to_string(batch),
-            finish ? "1" : "0"};
+        words args{core->node,
+                   core->limits_for(key.session.principal),
+                   stream,
+                   std::to_string(fence),
+                   std::to_string(batch),
+                   finish ? "1" : "0"};
         std::size_t size = 0;
         for (auto const& each : events)
             size += each.payload->size();
@@ -189,8 +193,7 @@ void redis_store::blank(stream_key const& key, fence fence, std::uint64_t sequen
 {
     core_->run([core = core_.get(), key, fence, sequence, done = std::move(done)](redis_lane& on) mutable {
         auto const stream = stream_name(key.stream);
-        words args{
-            core->node, stream, std::to_string(fence), std::to_string(std::min(sequence, largest_number))};
+        words args{core->node, stream, std::to_string(fence), std::to_string(std::min(sequence, largest_number))};
         core->change<void>(
             on, redis_script::blank, key.session, core->keys_of(tag_of(key.session), stream), std::move(args),
             std::move(done), [](reply_view const&) -> result<void> { return {}; });
@@ -235,13 +238,13 @@ result<page> read_page(
     read.state.first_kept = state[3].count();
     read.state.finished = state[4].integer() != 0;
     read.state.session_closed = state[5].integer() != 0;
-    read.state.reader = {
-        state[6].integer() != 0 && core.is_living(state[12].text()),
-        state[7].count(),
-        state[8].count(),
-        state[9].count(),
-        state[10].count(),
-        state[11].count()};
+    read.state.reader
+        = {state[6].integer() != 0 && core.is_living(state[12].text()),
+           state[7].count(),
+           state[8].count(),
+           state[9].count(),
+           state[10].count(),
+           state[11].count()};
     if (why.integer() >= 0) {
         read.dismissed.emplace();
         read.dismissed->why = static_cast<dismissal>(why.integer());

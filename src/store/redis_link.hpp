@@ -1,6 +1,6 @@
-// A node's link to one Redis master, on one loop: commands go out in the order in which they were given, all of one turn
-// of the loop in one write, and every one has an outcome in the end. A connection that is lost or does not answer in
-// time is made anew, after 50 ms to 1 s, and what was on its way is sent again: every command of the store may be
+// A node's link to one Redis master, on one loop: commands go out in the order in which they were given, all of one
+// turn of the loop in one write, and every one has an outcome in the end. A connection that is lost or does not answer
+// in time is made anew, after 50 ms to 1 s, and what was on its way is sent again: every command of the store may be
 // repeated. What has no outcome when its time is over is `errc::unavailable`.
 #pragma once
 

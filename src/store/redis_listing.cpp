@@ -223,8 +223,7 @@ void redis_core::fetch_uris(redis_lane& on)
 }
 
 void redis_store::subscribers(
-    std::string_view uri, std::optional<session_key> after, std::size_t limit,
-    completion<std::vector<subscriber>> done)
+    std::string_view uri, std::optional<session_key> after, std::size_t limit, completion<std::vector<subscriber>> done)
 {
     core_->run([core = core_.get(), uri = std::string(uri), after = std::move(after), limit,
                 done = std::move(done)](redis_lane& on) mutable {

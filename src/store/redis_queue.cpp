@@ -87,8 +87,7 @@ void redis_queue::on_lost()
 
 void redis_queue::release()
 {
-    waiting_.insert(
-        waiting_.begin(), std::make_move_iterator(held_.begin()), std::make_move_iterator(held_.end()));
+    waiting_.insert(waiting_.begin(), std::make_move_iterator(held_.begin()), std::make_move_iterator(held_.end()));
     held_.clear();
 }
 

@@ -29,8 +29,8 @@ std::string packed(attach_request const& request, std::uint64_t watch_number)
         .number("le", std::min<std::uint64_t>(request.limit.events, largest_number))
         .number("lb", std::min<std::uint64_t>(request.limit.bytes, largest_number))
         .number(
-            "tw", static_cast<std::uint64_t>(
-                      std::chrono::duration_cast<std::chrono::milliseconds>(takeover_window).count()))
+            "tw",
+            static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(takeover_window).count()))
         .number("tm", takeovers_per_window)
         .number("wn", watch_number);
     if (request.from)
@@ -47,8 +47,7 @@ std::string packed(attach_request const& request, std::uint64_t watch_number)
 
 void redis_store::attach(stream_key const& key, attach_request request, completion<attached_stream> done)
 {
-    core_->run([core = core_.get(), key, request = std::move(request),
-                done = std::move(done)](redis_lane& on) mutable {
+    core_->run([core = core_.get(), key, request = std::move(request), done = std::move(done)](redis_lane& on) mutable {
         auto const tag = tag_of(key.session);
         auto const stream = stream_name(key.stream);
         core->eval_with_leases(
@@ -116,8 +115,15 @@ void redis_store::note_reader(stream_key const& key, reader_id const& reader, re
     core_->run([core = core_.get(), key, reader, mark](redis_lane& on) {
         auto const stream = stream_name(key.stream);
         words args{
-            core->node, stream, name_of_reader(reader), mark.attached ? "1" : "0", number(mark.position),
-            number(mark.offset), number(mark.sent), number(mark.given), number(mark.delivered)};
+            core->node,
+            stream,
+            name_of_reader(reader),
+            mark.attached ? "1" : "0",
+            number(mark.position),
+            number(mark.offset),
+            number(mark.sent),
+            number(mark.given),
+            number(mark.delivered)};
         core->tell(on, redis_script::note, key.session, core->keys_of(tag_of(key.session), stream), std::move(args));
     });
 }

@@ -25,8 +25,12 @@ void redis_store::put_record(
         auto const time = std::min<std::int64_t>(
             std::chrono::duration_cast<std::chrono::milliseconds>(lifetime).count(), 1'000'000'000'000);
         words args{
-            std::move(name), std::to_string(seen), std::move(value), std::to_string(time),
-            std::to_string(core->limits.small_records), std::to_string(room)};
+            std::move(name),
+            std::to_string(seen),
+            std::move(value),
+            std::to_string(time),
+            std::to_string(core->limits.small_records),
+            std::to_string(room)};
         on.eval(
             redis_script::put_record, keys_of_records(*core), std::move(args),
             [core, done = std::move(done)](result<reply_view> const& reply) mutable {

@@ -15,11 +15,21 @@ redis_verdict judge(redisReply const& reply) noexcept
         redis_verdict verdict;
     };
     static constexpr known all[] = {
-        {"NOSCRIPT", redis_verdict::no_script}, {"LOADING", redis_verdict::wait}, {"BUSY", redis_verdict::wait},
-        {"CLUSTERDOWN", redis_verdict::wait}, {"TRYAGAIN", redis_verdict::wait}, {"MASTERDOWN", redis_verdict::wait},
-        {"NOREPLICAS", redis_verdict::wait}, {"MISCONF", redis_verdict::wait}, {"READONLY", redis_verdict::other_master},
-        {"UNBLOCKED", redis_verdict::other_master}, {"MOVED", redis_verdict::moved}, {"ASK", redis_verdict::ask},
-        {"OOM", redis_verdict::full}, {"NOPERM", redis_verdict::refused}, {"NOAUTH", redis_verdict::refused},
+        {"NOSCRIPT", redis_verdict::no_script},
+        {"LOADING", redis_verdict::wait},
+        {"BUSY", redis_verdict::wait},
+        {"CLUSTERDOWN", redis_verdict::wait},
+        {"TRYAGAIN", redis_verdict::wait},
+        {"MASTERDOWN", redis_verdict::wait},
+        {"NOREPLICAS", redis_verdict::wait},
+        {"MISCONF", redis_verdict::wait},
+        {"READONLY", redis_verdict::other_master},
+        {"UNBLOCKED", redis_verdict::other_master},
+        {"MOVED", redis_verdict::moved},
+        {"ASK", redis_verdict::ask},
+        {"OOM", redis_verdict::full},
+        {"NOPERM", redis_verdict::refused},
+        {"NOAUTH", redis_verdict::refused},
         {"WRONGPASS", redis_verdict::refused},
     };
     for (auto const& each : all)

@@ -56,8 +56,7 @@ void redis_store::create(session_record record, completion<record_ptr> done)
         if (core->limits.session_lifetime > base::duration::zero())
             first_look = std::min(first_look, core->limits.session_lifetime);
         words const indexes{core->of_fleet("due"), core->of_fleet("names")};
-        words admission{
-            tag_of(key), name_member(key), std::to_string(core->limits.sessions), milliseconds(first_look)};
+        words admission{tag_of(key), name_member(key), std::to_string(core->limits.sessions), milliseconds(first_look)};
         on.eval(
             redis_script::admit, indexes, std::move(admission),
             [core, &on, record = std::move(record), done = std::move(done)](result<reply_view> const& reply) mutable {
@@ -233,8 +232,8 @@ void redis_core::remove_with(redis_lane& on, session_key const& key, words strea
                 }
             }
             on.eval(
-                redis_script::retire, {of_fleet("due"), of_fleet("names"), of_fleet("aging")},
-                {tag, name_member(key)}, [this, done = std::move(done)](result<reply_view> const& retired) mutable {
+                redis_script::retire, {of_fleet("due"), of_fleet("names"), of_fleet("aging")}, {tag, name_member(key)},
+                [this, done = std::move(done)](result<reply_view> const& retired) mutable {
                     if (!retired)
                         return done(std::unexpected(retired.error()));
                     note_sessions((*retired)[1].count());
@@ -380,31 +379,29 @@ void redis_core::age_session(redis_lane& on, session_key const& key, words const
         keys.push_back(list_of(tag, each));
         args.push_back(each);
     }
-    on.eval(
-        redis_script::age, keys, std::move(args),
-        [this, &on, key, tag, tries](result<reply_view> const& reply) {
-            if (!reply)
-                return;
-            auto const aging = of_fleet("aging");
-            if ((*reply)[0].text() != "ok") {
-                on.command({"ZREM", aging, tag}, aging, [](auto const&) {});
-                return;
-            }
-            note_use(key, *reply);
-            hear_reply(tag, *reply);
-            collect(on, tag, (*reply)[header_size + 2].text());
-            auto const missing = (*reply)[header_size];
-            if (missing.size() > 0 && tries > 0) {
-                words all;
-                for (std::size_t i = 0; i < missing.size(); ++i)
-                    all.push_back(missing[i].string());
-                return age_session(on, key, all, tries - 1);
-            }
-            if (auto const again = (*reply)[header_size + 1].integer(); again > 0)
-                on.command({"ZADD", aging, std::to_string(again), tag}, aging, [](auto const&) {});
-            else
-                on.command({"ZREM", aging, tag}, aging, [](auto const&) {});
-        });
+    on.eval(redis_script::age, keys, std::move(args), [this, &on, key, tag, tries](result<reply_view> const& reply) {
+        if (!reply)
+            return;
+        auto const aging = of_fleet("aging");
+        if ((*reply)[0].text() != "ok") {
+            on.command({"ZREM", aging, tag}, aging, [](auto const&) {});
+            return;
+        }
+        note_use(key, *reply);
+        hear_reply(tag, *reply);
+        collect(on, tag, (*reply)[header_size + 2].text());
+        auto const missing = (*reply)[header_size];
+        if (missing.size() > 0 && tries > 0) {
+            words all;
+            for (std::size_t i = 0; i < missing.size(); ++i)
+                all.push_back(missing[i].string());
+            return age_session(on, key, all, tries - 1);
+        }
+        if (auto const again = (*reply)[header_size + 1].integer(); again > 0)
+            on.command({"ZADD", aging, std::to_string(again), tag}, aging, [](auto const&) {});
+        else
+            on.command({"ZREM", aging, tag}, aging, [](auto const&) {});
+    });
 }
 
 void redis_core::collect(redis_lane& on, std::string_view tag, std::string_view garbage)

@@ -101,7 +101,10 @@ public:
     // --- names of keys
 
     [[nodiscard]] std::string root(std::string_view tag) const { return set.prefix + '{' + std::string(tag) + '}'; }
-    [[nodiscard]] std::string of_fleet(std::string_view name) const { return set.prefix + "{fleet}:" + std::string(name); }
+    [[nodiscard]] std::string of_fleet(std::string_view name) const
+    {
+        return set.prefix + "{fleet}:" + std::string(name);
+    }
     [[nodiscard]] words keys_of(std::string_view tag) const
     {
         auto const key = root(tag);
@@ -153,8 +156,9 @@ public:
     void hear_reply(std::string_view tag, reply_view const& header);
     /// "tag version stream:bits …"
     void hear_message(std::string_view text);
-    [[nodiscard]] std::unique_ptr<watch_handle>
-    watch(session_key const& key, std::string stream, std::uint8_t interests, std::function<void(event_store::interest)> wake);
+    [[nodiscard]] std::unique_ptr<watch_handle> watch(
+        session_key const& key, std::string stream, std::uint8_t interests,
+        std::function<void(event_store::interest)> wake);
     void unwatch(std::string const& tag, std::shared_ptr<watcher> const& entry);
     /// Looks whether anything has happened to what is watched; `anew`: and says again that it is.
     void recheck(bool anew);
@@ -169,8 +173,9 @@ public:
     void collect(redis_lane& on, std::string_view tag, std::string_view garbage);
     void schedule_aging(redis_lane& on, std::string_view tag, std::int64_t when);
     void age_session(redis_lane& on, session_key const& key, words const& streams, int tries);
-    void look_at(redis_lane& on, std::string const& tag, std::function<void(session_key const&, bool)> found,
-                 std::function<void()> done);
+    void look_at(
+        redis_lane& on, std::string const& tag, std::function<void(session_key const&, bool)> found,
+        std::function<void()> done);
     void find_lapsed(
         redis_lane& on, words owners, std::size_t limit, std::vector<call_ref> found,
         completion<std::vector<call_ref>> done);

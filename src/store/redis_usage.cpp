@@ -176,8 +176,7 @@ void redis_core::report_use()
         auto const name = name_of(principal);
         on.eval(
             redis_script::report, {of_fleet("bytes:" + name), of_fleet("principals"), of_fleet("totals")},
-            std::move(arguments[principal]),
-            [this, principal, all = std::move(all)](result<reply_view> const& reply) {
+            std::move(arguments[principal]), [this, principal, all = std::move(all)](result<reply_view> const& reply) {
                 if (!reply)
                     return; // what is used is reported again with the next pulse
                 base::lock const lock(use_mutex_);

@@ -224,8 +224,8 @@ void redis_core::wake_for_dead()
         wake(*each, each->stream.empty() ? bits(event_store::interest::growth) : bits(event_store::interest::reader));
 }
 
-std::unique_ptr<watch_handle> redis_store::watch(
-    stream_key const& key, interest interests, std::function<void(interest)> wake)
+std::unique_ptr<watch_handle>
+redis_store::watch(stream_key const& key, interest interests, std::function<void(interest)> wake)
 {
     return core_->watch(key.session, stream_name(key.stream), bits(interests), std::move(wake));
 }
@@ -272,8 +272,8 @@ std::unique_ptr<watch_handle> redis_store::listen(std::function<void(std::string
 // --- what other nodes say
 
 redis_ear::redis_ear(redis_core& core, base::io_loop& loop)
-    : core_(core), loop_(loop), again_(loop.timers(), [this] { connect(); }), check_(loop.timers(), [this] { check(); }),
-      delay_(first_delay)
+    : core_(core), loop_(loop), again_(loop.timers(), [this] { connect(); }),
+      check_(loop.timers(), [this] { check(); }), delay_(first_delay)
 {
 }
 

@@ -111,8 +111,8 @@ public:
     {
         return {std::make_shared<std::string const>(std::move(text)), event_kind::ordinary, 0};
     }
-    asked<stream_top> begin_append(
-        stream_key const& key, fence fence, std::uint64_t batch, std::string text, bool is_last = false)
+    asked<stream_top>
+    begin_append(stream_key const& key, fence fence, std::uint64_t batch, std::string text, bool is_last = false)
     {
         asked<stream_top> question;
         store_->append(key, fence, batch, {event(std::move(text))}, is_last, question.done());
@@ -495,9 +495,8 @@ TEST(RedisNodes, AreToldNothingTheyDoNotWatchAnyMore)
     ASSERT_TRUE(one.create(session));
     auto const fence = one.open(call);
     ASSERT_TRUE(fence);
-    auto const watchers_size = [&, root = "belay:{" + tag_of(session) + '}'] {
-        return redis.ask({"HGET", root, "W"}).size();
-    };
+    auto const watchers_size
+        = [&, root = "belay:{" + tag_of(session) + '}'] { return redis.ask({"HGET", root, "W"}).size(); };
     auto const with_one = watchers_size();
     auto growth = two->watch(call, event_store::interest::growth, [](auto) {});
     ASSERT_TRUE(two.run_until([&] { return watchers_size() > with_one; }));

@@ -35,8 +35,21 @@ redis_server::~redis_server()
 void redis_server::start()
 {
     std::vector<std::string> words{
-        "redis-server", "--port", "0", "--unixsocket", socket_, "--dir", folder_.string(), "--save", "",
-        "--appendonly", "no", "--logfile", (folder_ / "log").string(), "--daemonize", "no"};
+        "redis-server",
+        "--port",
+        "0",
+        "--unixsocket",
+        socket_,
+        "--dir",
+        folder_.string(),
+        "--save",
+        "",
+        "--appendonly",
+        "no",
+        "--logfile",
+        (folder_ / "log").string(),
+        "--daemonize",
+        "no"};
     words.insert(words.end(), arguments_.begin(), arguments_.end());
     std::vector<char*> argv;
     for (auto& each : words)

@@ -14,8 +14,8 @@ using weight = redis_finding::weight;
 std::string info_with(std::initializer_list<std::pair<std::string, std::string>> lines)
 {
     std::map<std::string, std::string> all{
-        {"redis_version", "7.0.15"}, {"redis_mode", "standalone"}, {"role", "master"}, {"maxmemory", "0"},
-        {"maxmemory_policy", "noeviction"}, {"aof_enabled", "1"}};
+        {"redis_version", "7.0.15"}, {"redis_mode", "standalone"},       {"role", "master"},
+        {"maxmemory", "0"},          {"maxmemory_policy", "noeviction"}, {"aof_enabled", "1"}};
     for (auto const& [name, value] : lines)
         all[name] = value;
     std::string info = "# Server\r\n";
@@ -57,8 +57,8 @@ TEST(RedisCheck, NeedsAVersion)
 
 TEST(RedisCheck, NeedsWhatIsWrittenToStay)
 {
-    EXPECT_TRUE(is_one(
-        findings({{"maxmemory", "100"}, {"maxmemory_policy", "allkeys-lru"}}), weight::fault, "allkeys-lru"));
+    EXPECT_TRUE(
+        is_one(findings({{"maxmemory", "100"}, {"maxmemory_policy", "allkeys-lru"}}), weight::fault, "allkeys-lru"));
     EXPECT_TRUE(is_one(findings({{"maxmemory_policy", "volatile-ttl"}}), weight::note, "noeviction"));
     EXPECT_TRUE(findings({{"maxmemory", "100"}}).empty());
 }
@@ -66,8 +66,8 @@ TEST(RedisCheck, NeedsWhatIsWrittenToStay)
 TEST(RedisCheck, SaysWhatARestartLoses)
 {
     EXPECT_TRUE(is_one(findings({{"aof_enabled", "0"}}), weight::note, "all sessions"));
-    EXPECT_TRUE(is_one(
-        judge_redis({info_with({{"aof_enabled", "0"}}), "3600 1"}, {}), weight::note, "last save point"));
+    EXPECT_TRUE(
+        is_one(judge_redis({info_with({{"aof_enabled", "0"}}), "3600 1"}, {}), weight::note, "last save point"));
 }
 
 TEST(RedisCheck, NeedsTheKindOfRedisThatWasNamed)

@@ -57,8 +57,8 @@ TEST(RedisCodec, ReadsNothingThatIsCutOrTooLong)
     for (auto const& text : {write_meta(meta), write_record({})}) {
         bool const is_meta = text == write_meta(meta);
         for (std::size_t size = 0; size < text.size(); ++size)
-            EXPECT_FALSE(is_meta ? read_meta(text.substr(0, size)).has_value()
-                                 : read_record(text.substr(0, size)).has_value())
+            EXPECT_FALSE(
+                is_meta ? read_meta(text.substr(0, size)).has_value() : read_record(text.substr(0, size)).has_value())
                 << size;
         EXPECT_FALSE(is_meta ? read_meta(text + 'x').has_value() : read_record(text + 'x').has_value());
     }
@@ -68,7 +68,13 @@ TEST(RedisCodec, ReadsNothingThatIsCutOrTooLong)
 
 TEST(RedisCodec, ReadsAnEntryOfAList)
 {
-    std::string entry("\1" "\5\0\0\0\0\0" "\0\1\0\0\0\0" "\0\0\0\0\0\0" "payload", 19 + 7);
+    std::string entry(
+        "\1"
+        "\5\0\0\0\0\0"
+        "\0\1\0\0\0\0"
+        "\0\0\0\0\0\0"
+        "payload",
+        19 + 7);
     auto const event = read_event(entry);
     ASSERT_TRUE(event);
     EXPECT_EQ(event->kind, event_kind::question);

@@ -72,11 +72,28 @@ TEST(RedisUrl, NamesNodesOfACluster)
 
 TEST(RedisUrl, SaysWhatIsWrongWithoutThePassword)
 {
-    for (auto const* text : {
-             "", "memory", "http://h", "redis://", "redis://h:0", "redis://h:70000", "redis://h:x", "redis://h/x",
-             "redis://h/-1", "redis://a,b", "redis://u:secret%4@h", "redis://u:secret@", "redis://u:secret@h:x",
-             "redis+unix://h/x", "redis+unix:///", "redis+sentinel://a", "redis+sentinel://u:secret@a/",
-             "redis+cluster://a,/0", "redis+cluster://u:secret@a/1", "redis://[::1", "redis://a b"}) {
+    for (auto const* text :
+         {"",
+          "memory",
+          "http://h",
+          "redis://",
+          "redis://h:0",
+          "redis://h:70000",
+          "redis://h:x",
+          "redis://h/x",
+          "redis://h/-1",
+          "redis://a,b",
+          "redis://u:secret%4@h",
+          "redis://u:secret@",
+          "redis://u:secret@h:x",
+          "redis+unix://h/x",
+          "redis+unix:///",
+          "redis+sentinel://a",
+          "redis+sentinel://u:secret@a/",
+          "redis+cluster://a,/0",
+          "redis+cluster://u:secret@a/1",
+          "redis://[::1",
+          "redis://a b"}) {
         auto const why = refused(text);
         EXPECT_FALSE(why.empty()) << text;
         EXPECT_EQ(why.find("secret"), std::string::npos) << text;
