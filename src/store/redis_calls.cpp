@@ -146,6 +146,25 @@ private:
     std::error_code error_;
 };
 
+void redis_core::announce(
+    redis_lane& on, std::string const& owner, std::string member, std::move_only_function<void(result<void>)> then)
+{
+    words const keys{of_fleet("leases"), of_fleet("calls:" + owner)};
+    if (set.place.what != redis_place::kind::cluster) {
+        // What comes behind it on the same link comes after it.
+        on.eval(redis_script::announce, keys, {owner, std::move(member)}, [](auto const&) {});
+        return then({});
+    }
+    on.eval(
+        redis_script::announce, keys, {owner, std::move(member)},
+        [then = std::move(then)](result<reply_view> const& reply) mutable {
+            if (reply)
+                then({});
+            else
+                then(std::unexpected(reply.error()));
+        });
+}
+
 void redis_core::forget_call(redis_lane& on, std::string const& owner, std::string member)
 {
     auto const key = of_fleet("calls:" + owner);
@@ -233,37 +252,40 @@ void redis_store::claim(stream_key const& key, fence seen, std::string const& ow
     core_->run([core = core_.get(), key, seen, owner, done = std::move(done)](redis_lane& on) mutable {
         auto const tag = tag_of(key.session);
         auto const stream = stream_name(key.stream);
-        on.eval(
-            redis_script::announce, {core->of_fleet("leases"), core->of_fleet("calls:" + owner)},
-            {owner, tag + '/' + stream}, [](auto const&) {});
-        core->change<claimed_call>(
-            on, redis_script::claim, key.session, core->keys_of(tag), {core->node, stream, std::to_string(seen), owner},
-            std::move(done), [core, &on, tag, stream, owner](reply_view const& reply) -> result<claimed_call> {
-                auto const part = [&](std::size_t index) { return reply[header_size + index]; };
-                auto meta = read_meta(part(1).text());
-                if (!meta)
-                    return failure(errc::unavailable);
-                claimed_call claimed;
-                claimed.fence = part(0).count();
-                claimed.meta = std::move(*meta);
-                claimed.top = {part(2).count(), part(3).count(), part(4).count()};
-                for (std::size_t i = 0; i < part(5).size(); ++i)
-                    claimed.unanswered.push_back(static_cast<std::uint32_t>(part(5)[i].integer()));
-                for (std::size_t i = 0; i + 1 < part(6).size(); i += 2)
-                    claimed.questions.emplace_back(
-                        static_cast<std::uint32_t>(part(6)[i].integer()), part(6)[i + 1].count());
-                claimed.attempt = static_cast<std::uint32_t>(part(7).integer());
-                claimed.age = std::chrono::milliseconds(part(8).integer());
-                claimed.last_question = static_cast<std::uint32_t>(part(9).integer());
-                if (auto const progress = part(10).text(); !progress.empty()) {
-                    double value = 0;
-                    std::from_chars(progress.data(), progress.data() + progress.size(), value);
-                    claimed.progress = value;
-                }
-                claimed.repeats = base::parse_base62(part(11).text());
-                if (auto const former = part(12).text(); former != owner)
-                    core->forget_call(on, std::string(former), tag + '/' + stream);
-                return claimed;
+        core->announce(
+            on, owner, tag + '/' + stream, [=, &on, done = std::move(done)](result<void> const& there) mutable {
+                if (!there)
+                    return done(std::unexpected(there.error()));
+                core->change<claimed_call>(
+                    on, redis_script::claim, key.session, core->keys_of(tag),
+                    {core->node, stream, std::to_string(seen), owner}, std::move(done),
+                    [core, &on, tag, stream, owner](reply_view const& reply) -> result<claimed_call> {
+                        auto const part = [&](std::size_t index) { return reply[header_size + index]; };
+                        auto meta = read_meta(part(1).text());
+                        if (!meta)
+                            return failure(errc::unavailable);
+                        claimed_call claimed;
+                        claimed.fence = part(0).count();
+                        claimed.meta = std::move(*meta);
+                        claimed.top = {part(2).count(), part(3).count(), part(4).count()};
+                        for (std::size_t i = 0; i < part(5).size(); ++i)
+                            claimed.unanswered.push_back(static_cast<std::uint32_t>(part(5)[i].integer()));
+                        for (std::size_t i = 0; i + 1 < part(6).size(); i += 2)
+                            claimed.questions.emplace_back(
+                                static_cast<std::uint32_t>(part(6)[i].integer()), part(6)[i + 1].count());
+                        claimed.attempt = static_cast<std::uint32_t>(part(7).integer());
+                        claimed.age = std::chrono::milliseconds(part(8).integer());
+                        claimed.last_question = static_cast<std::uint32_t>(part(9).integer());
+                        if (auto const progress = part(10).text(); !progress.empty()) {
+                            double value = 0;
+                            std::from_chars(progress.data(), progress.data() + progress.size(), value);
+                            claimed.progress = value;
+                        }
+                        claimed.repeats = base::parse_base62(part(11).text());
+                        if (auto const former = part(12).text(); former != owner)
+                            core->forget_call(on, std::string(former), tag + '/' + stream);
+                        return claimed;
+                    });
             });
     });
 }
@@ -273,16 +295,17 @@ void redis_store::release(stream_key const& key, fence fence, completion<void> d
     core_->run([core = core_.get(), key, fence, done = std::move(done)](redis_lane& on) mutable {
         auto const tag = tag_of(key.session);
         auto const stream = stream_name(key.stream);
-        on.eval(
-            redis_script::announce, {core->of_fleet("leases"), core->of_fleet("calls:")}, {"", tag + '/' + stream},
-            [](auto const&) {});
-        core->change<void>(
-            on, redis_script::release, key.session, core->keys_of(tag), {core->node, stream, std::to_string(fence)},
-            std::move(done), [core, &on, tag, stream](reply_view const& reply) -> result<void> {
-                if (auto const former = reply[header_size].text(); !former.empty())
-                    core->forget_call(on, std::string(former), tag + '/' + stream);
-                return {};
-            });
+        core->announce(on, "", tag + '/' + stream, [=, &on, done = std::move(done)](result<void> const& there) mutable {
+            if (!there)
+                return done(std::unexpected(there.error()));
+            core->change<void>(
+                on, redis_script::release, key.session, core->keys_of(tag), {core->node, stream, std::to_string(fence)},
+                std::move(done), [core, &on, tag, stream](reply_view const& reply) -> result<void> {
+                    if (auto const former = reply[header_size].text(); !former.empty())
+                        core->forget_call(on, std::string(former), tag + '/' + stream);
+                    return {};
+                });
+        });
     });
 }
 

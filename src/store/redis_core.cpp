@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 namespace belay::store {
 
@@ -68,32 +69,75 @@ errc errc_of(std::string_view status) noexcept
 // --- a lane
 
 redis_lane::redis_lane(redis_core& core, base::io_loop& loop, bool is_first)
-    : core_(core), loop_(loop), is_first_(is_first)
+    : core_(core), loop_(loop), is_first_(is_first), slots_again_(loop.timers(), [this] { ask_for_slots(); })
 {
+    home_ = to_string(core.set.place.addresses.front());
+    if (core.set.place.what == redis_place::kind::cluster)
+        slots_.resize(redis_slot_count, nullptr);
+}
+
+redis_link& redis_lane::link_to(std::string const& name)
+{
+    auto& link = links_[name];
+    if (link)
+        return *link;
+    auto const& place = core_.set.place;
     redis_link_settings settings;
-    settings.connection.address = core.set.place.addresses.front();
-    settings.connection.tls = core.tls;
-    settings.connection.server_name = core.set.tls.server_name;
-    settings.connection.timeout = core.set.timeout;
-    settings.connection.greeting = greeting_of(core.set.place);
+    settings.connection.address = place.addresses.front();
+    if (place.what == redis_place::kind::cluster) {
+        auto const colon = name.rfind(':');
+        settings.connection.address = {name.substr(0, colon), 0};
+        std::from_chars(
+            name.data() + std::min(colon, name.size() - 1) + 1, name.data() + name.size(),
+            settings.connection.address.port);
+        if (auto& host = settings.connection.address.host; host.starts_with('[') && host.ends_with(']'))
+            host = host.substr(1, host.size() - 2);
+    }
+    settings.connection.tls = core_.tls;
+    settings.connection.server_name = core_.set.tls.server_name;
+    settings.connection.timeout = core_.set.timeout;
+    settings.connection.greeting = greeting_of(place);
+    if (place.what == redis_place::kind::sentinel) {
+        settings.role = settings.connection.greeting.size();
+        settings.connection.greeting.push_back({"ROLE"});
+    }
     settings.first_script = settings.connection.greeting.size();
-    for (auto const& each : core.scripts.all())
+    for (auto const& each : core_.scripts.all())
         settings.connection.greeting.push_back({"SCRIPT", "LOAD", each.text});
-    settings.timeout = core.set.timeout;
-    settings.give_up = core.set.give_up;
-    settings.most_bytes = core.set.most_waiting_bytes;
-    link_ = std::make_shared<redis_link>(loop, std::move(settings), *this, core.counts);
+    settings.timeout = core_.set.timeout;
+    settings.give_up = core_.set.give_up;
+    settings.most_bytes = core_.set.most_waiting_bytes;
+    link = std::make_shared<redis_link>(loop_, std::move(settings), *this, core_.counts);
+    link->start();
+    return *link;
 }
 
 void redis_lane::start()
 {
-    link_->start();
+    (void)link_to(home_);
+    if (!slots_.empty())
+        ask_for_slots();
 }
 
 void redis_lane::close()
 {
-    if (auto const link = std::exchange(link_, nullptr))
+    is_open_ = false;
+    slots_again_.cancel();
+    for (auto const& [name, link] : std::exchange(links_, {}))
         link->close();
+}
+
+bool redis_lane::is_idle() const noexcept
+{
+    return std::ranges::all_of(links_, [](auto const& each) { return each.second->is_idle(); });
+}
+
+redis_address redis_lane::some_master() const
+{
+    for (auto const& [name, link] : links_)
+        if (link->is_up())
+            return link->address();
+    return core_.set.place.addresses.front();
 }
 
 void redis_lane::eval(redis_script which, words const& keys, words args, reply_done done, patience how)
@@ -110,7 +154,7 @@ void redis_lane::eval(redis_script which, words const& keys, words args, reply_d
 
 void redis_lane::command(words const& all, std::string_view key, reply_done done, patience how)
 {
-    if (!link_)
+    if (!is_open_)
         return;
     redis_command made;
     made.bytes = redis_bytes(all);
@@ -130,12 +174,18 @@ void redis_lane::command(words const& all, std::string_view key, reply_done done
         core_.set.log.error("redis refused {}: {}", name, view.text());
         done(failure(errc::unavailable));
     };
-    link_->send(std::move(made));
+    send(std::move(made));
+}
+
+void redis_lane::send(redis_command command)
+{
+    auto const* const name = slots_.empty() ? nullptr : slots_[command.slot];
+    link_to(name ? *name : home_).send(std::move(command));
 }
 
 void redis_lane::on_up()
 {
-    if (is_first_)
+    if (is_first_ && std::ranges::all_of(links_, [](auto const& each) { return each.second->is_up(); }))
         core_.note_health(true, {});
 }
 
@@ -143,16 +193,180 @@ void redis_lane::on_down(std::string const& why)
 {
     if (is_first_)
         core_.note_health(false, why);
+    want_slots();
 }
 
-void redis_lane::on_redirect(redis_command command, redis_verdict, std::string_view)
+void redis_lane::find_master(
+    redis_address const& former, std::move_only_function<void(std::optional<redis_address>)> found)
 {
-    command.done(failure(errc::unavailable));
+    if (core_.set.place.what == redis_place::kind::sentinel)
+        return ask_sentinels(loop_, core_.set, core_.tls, std::move(found));
+    found(former);
 }
 
-redis_address redis_lane::find_master(redis_address const& former)
+// --- a cluster
+
+void redis_lane::on_moved(redis_link& from, std::deque<redis_command> all)
 {
-    return former;
+    for (auto const& each : all)
+        if (each.held_for == redis_verdict::moved && !slots_.empty() && !each.belongs_to.empty()) {
+            (void)link_to(each.belongs_to);
+            slots_[each.slot] = &links_.find(each.belongs_to)->first;
+        }
+    want_slots();
+    for (auto& each : all) {
+        auto const why = std::exchange(each.held_for, redis_verdict::answer);
+        auto const where = std::exchange(each.belongs_to, {});
+        if (slots_.empty()) {
+            from.send(std::move(each)); // of a cluster that was taken for one Redis: check_redis says so
+        } else if (why == redis_verdict::ask && !where.empty()) {
+            each.asks = true;
+            link_to(where).send(std::move(each));
+        } else {
+            each.asks = false;
+            send(std::move(each));
+        }
+    }
+}
+
+void redis_lane::want_slots()
+{
+    if (!slots_.empty() && is_open_ && !slots_again_.is_armed())
+        slots_again_.after(std::chrono::milliseconds(100));
+}
+
+void redis_lane::ask_for_slots()
+{
+    // Whoever is up knows; one that is not is asked in the hope that it comes back.
+    auto const name = [&] {
+        for (auto const& [each, link] : links_)
+            if (link->is_up())
+                return each;
+        for (auto const& each : core_.set.place.addresses)
+            if (!links_.contains(to_string(each)))
+                return to_string(each);
+        return home_;
+    }();
+    redis_command asked;
+    asked.bytes = redis_bytes(words{"CLUSTER", "SLOTS"});
+    asked.give_up = loop_.recent() + core_.set.timeout;
+    asked.done = [this, name](result<redis_reply> const& reply) {
+        if (!reply || reply_view(reply->get()).size() == 0)
+            return slots_again_.after(std::chrono::milliseconds(500));
+        take_slots(name, reply_view(reply->get()));
+    };
+    link_to(name).send(std::move(asked));
+}
+
+void redis_lane::take_slots(std::string const& asked, reply_view const& reply)
+{
+    for (std::size_t i = 0; i < reply.size(); ++i) {
+        auto const range = reply[i];
+        auto const host = range[2][0].text();
+        // A node that does not know its own address leaves it out.
+        auto const address = host.empty() || host == "?"
+            ? redis_address{asked.substr(0, asked.rfind(':')), static_cast<std::uint16_t>(range[2][1].integer())}
+            : redis_address{std::string(host), static_cast<std::uint16_t>(range[2][1].integer())};
+        auto const name = to_string(address);
+        (void)link_to(name);
+        auto const* const kept = &links_.find(name)->first;
+        auto const last = std::min<std::int64_t>(range[1].integer(), redis_slot_count - 1);
+        for (auto slot = std::max<std::int64_t>(range[0].integer(), 0); slot <= last; ++slot)
+            slots_[static_cast<std::size_t>(slot)] = kept;
+    }
+    // Links to those that are no masters any more: what they have belongs elsewhere.
+    boost::unordered_flat_set<std::string_view> masters;
+    for (auto const* each : slots_)
+        if (each)
+            masters.insert(*each);
+    if (masters.empty())
+        return;
+    if (!masters.contains(home_))
+        home_ = *masters.begin();
+    std::deque<redis_command> orphans;
+    for (auto each = links_.begin(); each != links_.end();) {
+        if (masters.contains(each->first)) {
+            ++each;
+            continue;
+        }
+        for (auto& command : each->second->take_all())
+            orphans.push_back(std::move(command));
+        each->second->close();
+        each = links_.erase(each);
+    }
+    for (auto& each : orphans)
+        send(std::move(each));
+}
+
+// --- sentinels
+
+namespace {
+
+/// Asks one sentinel after another.
+class sentinel_question final : public redis_connection::events,
+                                public std::enable_shared_from_this<sentinel_question> {
+public:
+    sentinel_question(
+        base::io_loop& loop, redis_options const& options, std::shared_ptr<boost::asio::ssl::context> tls,
+        std::move_only_function<void(std::optional<redis_address>)> found)
+        : loop_(loop), addresses_(options.place.addresses), service_(options.place.service),
+          server_name_(options.tls.server_name), timeout_(options.timeout), tls_(std::move(tls)),
+          found_(std::move(found))
+    {
+    }
+    void ask_next()
+    {
+        if (next_ >= addresses_.size())
+            return end(std::nullopt);
+        redis_connection::settings settings;
+        settings.address = addresses_[next_++];
+        settings.tls = tls_;
+        settings.server_name = server_name_;
+        settings.timeout = timeout_;
+        settings.greeting = {{"SENTINEL", "GET-MASTER-ADDR-BY-NAME", service_}};
+        keep_ = shared_from_this();
+        connection_ = std::make_shared<redis_connection>(loop_, std::move(settings), *this);
+        connection_->start();
+    }
+
+private:
+    bool on_ready(std::vector<redis_reply> const& greeted) override
+    {
+        reply_view const place(greeted.front().get());
+        if (place.size() < 2)
+            return false;
+        end(redis_address{place[0].string(), static_cast<std::uint16_t>(place[1].integer())});
+        return true;
+    }
+    void on_reply(redis_reply) override {}
+    void on_lost(std::string const&) override { ask_next(); }
+    void end(std::optional<redis_address> const& master)
+    {
+        auto const keep = std::exchange(keep_, nullptr);
+        if (connection_)
+            connection_->close();
+        found_(master);
+    }
+
+    base::io_loop& loop_;
+    std::vector<redis_address> addresses_;
+    std::string service_;
+    std::string server_name_;
+    base::duration timeout_;
+    std::shared_ptr<boost::asio::ssl::context> tls_;
+    std::move_only_function<void(std::optional<redis_address>)> found_;
+    std::shared_ptr<sentinel_question> keep_; // until it has an answer
+    std::shared_ptr<redis_connection> connection_;
+    std::size_t next_ = 0;
+};
+
+}
+
+void ask_sentinels(
+    base::io_loop& loop, redis_options const& options, std::shared_ptr<boost::asio::ssl::context> const& tls,
+    std::move_only_function<void(std::optional<redis_address>)> found)
+{
+    std::make_shared<sentinel_question>(loop, options, tls, std::move(found))->ask_next();
 }
 
 // --- the core

@@ -100,35 +100,40 @@ void redis_store::open(
         auto const stream = stream_name(key.stream);
         auto const of_owner = core->of_fleet("calls:" + owner);
         // It is found by its owner from before it is there; one that is not opened after all is found not to be there.
-        on.eval(
-            redis_script::announce, {core->of_fleet("leases"), of_owner}, {owner, tag + '/' + stream},
-            [](auto const&) {});
-        words args{core->node,
-                   core->limits_for(key.session.principal),
-                   "",
-                   "",
-                   stream,
-                   owner,
-                   packed(meta, core->next_watch_number()),
-                   packed(reader)};
-        core->eval_with_leases(
-            on, redis_script::open, core->keys_of(tag, stream), std::move(args),
-            [core, &on, key, tag, stream, of_owner, done = std::move(done)](result<reply_view> const& reply) mutable {
-                if (!reply)
-                    return done(std::unexpected(reply.error()));
-                if (auto const status = (*reply)[0].text(); status != "ok") {
-                    if (status != "conflict") // then it is there, perhaps with this owner
-                        on.command({"ZREM", of_owner, tag + '/' + stream}, of_owner, [](auto const&) {});
-                    return done(failure(errc_of(status)));
-                }
-                core->note_use(key.session, *reply);
-                core->hear_reply(tag, *reply);
-                core->collect(on, tag, (*reply)[header_size + 3].text());
-                opened_stream opened;
-                opened.fence = (*reply)[header_size].count();
-                opened.epoch = (*reply)[header_size + 1].count();
-                opened.repeats = base::parse_base62((*reply)[header_size + 2].text());
-                done(opened);
+        core->announce(
+            on, owner, tag + '/' + stream,
+            [core, &on, key, meta = std::move(meta), owner, reader = std::move(reader), tag, stream, of_owner,
+             done = std::move(done)](result<void> const& there) mutable {
+                if (!there)
+                    return done(std::unexpected(there.error()));
+                words args{core->node,
+                           core->limits_for(key.session.principal),
+                           "",
+                           "",
+                           stream,
+                           owner,
+                           packed(meta, core->next_watch_number()),
+                           packed(reader)};
+                core->eval_with_leases(
+                    on, redis_script::open, core->keys_of(tag, stream), std::move(args),
+                    [core, &on, key, tag, stream, of_owner,
+                     done = std::move(done)](result<reply_view> const& reply) mutable {
+                        if (!reply)
+                            return done(std::unexpected(reply.error()));
+                        if (auto const status = (*reply)[0].text(); status != "ok") {
+                            if (status != "conflict") // then it is there, perhaps with this owner
+                                on.command({"ZREM", of_owner, tag + '/' + stream}, of_owner, [](auto const&) {});
+                            return done(failure(errc_of(status)));
+                        }
+                        core->note_use(key.session, *reply);
+                        core->hear_reply(tag, *reply);
+                        core->collect(on, tag, (*reply)[header_size + 3].text());
+                        opened_stream opened;
+                        opened.fence = (*reply)[header_size].count();
+                        opened.epoch = (*reply)[header_size + 1].count();
+                        opened.repeats = base::parse_base62((*reply)[header_size + 2].text());
+                        done(opened);
+                    });
             });
     });
 }

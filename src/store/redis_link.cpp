@@ -19,7 +19,7 @@ redis_link::redis_link(base::io_loop& loop, settings settings, events& told, sta
               if (is_up())
                   resend_held();
               else
-                  connect();
+                  look_for_master();
           }),
       check_(loop.timers(), [this] { check_times(); }), delay_(first_delay)
 {
@@ -27,7 +27,21 @@ redis_link::redis_link(base::io_loop& loop, settings settings, events& told, sta
 
 void redis_link::start()
 {
-    connect();
+    look_for_master();
+}
+
+void redis_link::look_for_master()
+{
+    told_->find_master(
+        settings_.connection.address, [weak = weak_from_this()](std::optional<redis_address> const& found) {
+            auto const self = weak.lock();
+            if (!self || self->is_closed_)
+                return;
+            if (!found)
+                return self->on_lost("nobody knows where its master is");
+            self->settings_.connection.address = *found;
+            self->connect();
+        });
 }
 
 void redis_link::connect()
@@ -98,8 +112,10 @@ void redis_link::flush()
 
 // --- replies
 
-bool redis_link::on_ready(std::vector<redis_reply> const&)
+bool redis_link::on_ready(std::vector<redis_reply> const& greeted)
 {
+    if (settings_.role && reply_view(greeted[*settings_.role].get())[0].text() != "master")
+        return false;
     delay_ = first_delay;
     told_->on_up();
     want_flush();
@@ -125,9 +141,6 @@ void redis_link::on_reply(redis_reply reply)
         answer.command.done(failure(answer.verdict == redis_verdict::full ? errc::no_space : errc::unavailable));
         break;
     }
-    case redis_queue::answer::kind::redirect:
-        told_->on_redirect(std::move(answer.command), answer.verdict, reply_view(reply.get()).text());
-        break;
     case redis_queue::answer::kind::hold: held_for_ = answer.verdict; break;
     case redis_queue::answer::kind::swallow: break;
     case redis_queue::answer::kind::none: drop_connection("it answered what nobody had asked"); return;
@@ -135,6 +148,8 @@ void redis_link::on_reply(redis_reply reply)
     if (is_closed_ || !queue_.is_held())
         return;
     // All that was on its way has been answered.
+    if (queue_.holds_for(redis_verdict::moved) || queue_.holds_for(redis_verdict::ask))
+        return told_->on_moved(*this, queue_.take_all());
     switch (held_for_) {
     case redis_verdict::no_script: {
         std::string bytes;
@@ -180,7 +195,6 @@ void redis_link::on_lost(std::string const& why)
     told_->on_down(why);
     if (is_closed_)
         return;
-    settings_.connection.address = told_->find_master(settings_.connection.address);
     again_.after(delay_);
     delay_ = std::min(delay_ * 2, longest_delay);
     want_check();

@@ -18,6 +18,8 @@ struct redis_link_settings {
     std::size_t most_bytes = 64u << 20; ///< of commands that wait
     /// Of the connection's greeting, from which on its commands load scripts.
     std::size_t first_script = ~std::size_t(0);
+    /// Of the greeting: where ROLE is, which has to be that of a master. None if there is none.
+    std::optional<std::size_t> role{};
 };
 
 class redis_link final : public redis_connection::events, public std::enable_shared_from_this<redis_link> {
@@ -34,10 +36,12 @@ public:
         virtual ~events() = default;
         virtual void on_up() = 0;
         virtual void on_down(std::string const& why) = 0;
-        /// A command that another link has to send: the text of MOVED or ASK.
-        virtual void on_redirect(redis_command command, redis_verdict verdict, std::string_view where) = 0;
-        /// What answered is no master: where is it?
-        virtual redis_address find_master(redis_address const& former) = 0;
+        /// Some of these commands belong elsewhere; they are all that the link had, in their order.
+        virtual void on_moved(redis_link& from, std::deque<redis_command> all) = 0;
+        /// Where to connect to, now or later; nothing if nobody knows.
+        virtual void
+        find_master(redis_address const& former, std::move_only_function<void(std::optional<redis_address>)> found)
+            = 0;
     };
 
     redis_link(base::io_loop& loop, settings settings, events& told, statistics& counts);
@@ -48,6 +52,8 @@ public:
     void send(redis_command command);
     /// Nobody is called after this.
     void close();
+    /// All that it has: it will not be sent by this link.
+    [[nodiscard]] std::deque<redis_command> take_all() { return queue_.take_all(); }
     [[nodiscard]] bool is_up() const noexcept { return connection_ && connection_->is_ready(); }
     [[nodiscard]] bool is_idle() const noexcept { return queue_.is_empty() && failed_.empty(); }
     [[nodiscard]] redis_address const& address() const noexcept { return settings_.connection.address; }
@@ -57,6 +63,7 @@ private:
     void on_reply(redis_reply reply) override;
     void on_lost(std::string const& why) override;
 
+    void look_for_master();
     void connect();
     void want_flush();
     void flush();

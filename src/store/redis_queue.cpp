@@ -1,5 +1,6 @@
 #include "store/redis_queue.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -59,16 +60,18 @@ redis_queue::answer redis_queue::on_reply(redisReply const& reply)
         break;
     case redis_verdict::moved:
     case redis_verdict::ask:
-        if (++found.command.redirections <= most_redirections) {
-            found.what = answer::kind::redirect;
-            forget(found.command);
-            break;
-        }
+        // "MOVED slot host:port"; one that goes round and round waits.
+        if (++found.command.redirections > most_redirections)
+            found.verdict = redis_verdict::wait;
+        else if (std::string_view const text(reply.str, static_cast<std::size_t>(reply.len));
+                 text.rfind(' ') != std::string_view::npos)
+            found.command.belongs_to = text.substr(text.rfind(' ') + 1);
         [[fallthrough]];
     case redis_verdict::no_script:
     case redis_verdict::wait:
     case redis_verdict::other_master:
         found.what = answer::kind::hold;
+        found.command.held_for = found.verdict;
         held_.push_back(std::exchange(found.command, {}));
         break;
     }
@@ -116,6 +119,11 @@ std::deque<redis_command> redis_queue::take_all()
     on_lost();
     bytes_ = 0;
     return std::exchange(waiting_, {});
+}
+
+bool redis_queue::holds_for(redis_verdict why) const noexcept
+{
+    return std::ranges::any_of(held_, [why](redis_command const& each) { return each.held_for == why; });
 }
 
 std::optional<base::time_point> redis_queue::oldest_sent() const noexcept

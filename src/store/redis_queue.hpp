@@ -25,6 +25,9 @@ struct redis_command {
     std::uint16_t slot = 0;     ///< of its keys
     int redirections = 0;
     bool asks = false; ///< is sent with ASKING before it
+    /// Of one that was sent in vain: why, and of MOVED and ASK where it belongs ("host:port").
+    redis_verdict held_for = redis_verdict::answer;
+    std::string belongs_to{};
 };
 
 class redis_queue {
@@ -41,7 +44,6 @@ public:
     struct answer {
         enum class kind {
             complete, ///< the command has its outcome: `command.done` is to be called with the reply
-            redirect, ///< the command is for another link
             hold, ///< it is held and will be sent again, after what `verdict` asks for
             swallow, ///< the reply to an ASKING
             none, ///< nobody waits for this reply: the connection is of no use
@@ -61,8 +63,10 @@ public:
 
     /// Commands whose time is over and that are not on their way.
     [[nodiscard]] std::deque<redis_command> take_late(base::time_point now);
-    /// All of them.
+    /// All of them; what was on its way is sent again by whoever takes it.
     [[nodiscard]] std::deque<redis_command> take_all();
+    /// Whether something is held for that reason.
+    [[nodiscard]] bool holds_for(redis_verdict why) const noexcept;
 
     /// When the oldest command on its way was sent.
     [[nodiscard]] std::optional<base::time_point> oldest_sent() const noexcept;

@@ -23,7 +23,12 @@ class redis_core;
 /// Commands of a new connection before those of the store.
 [[nodiscard]] std::vector<words> greeting_of(redis_place const& place);
 
-/// A node's commands of one loop.
+/// Where a service's master is, as the first sentinel says that answers.
+void ask_sentinels(
+    base::io_loop& loop, redis_options const& options, std::shared_ptr<boost::asio::ssl::context> const& tls,
+    std::move_only_function<void(std::optional<redis_address>)> found);
+
+/// A node's commands of one loop: one link, or one to each master of a cluster.
 class redis_lane final : public redis_link::events, public std::enable_shared_from_this<redis_lane> {
 public:
     redis_lane(redis_core& core, base::io_loop& loop, bool is_first);
@@ -37,22 +42,35 @@ public:
     // On its loop.
     void eval(redis_script which, words const& keys, words args, reply_done done, patience how = patience::some);
     void command(words const& all, std::string_view key, reply_done done, patience how = patience::some);
+    /// A master that is there, or the first address.
+    [[nodiscard]] redis_address some_master() const;
 
     [[nodiscard]] base::io_loop& loop() noexcept { return loop_; }
     [[nodiscard]] redis_core& core() noexcept { return core_; }
-    [[nodiscard]] bool is_open() const noexcept { return link_ != nullptr; }
-    [[nodiscard]] bool is_idle() const noexcept { return !link_ || link_->is_idle(); }
+    [[nodiscard]] bool is_open() const noexcept { return is_open_; }
+    [[nodiscard]] bool is_idle() const noexcept;
 
 private:
     void on_up() override;
     void on_down(std::string const& why) override;
-    void on_redirect(redis_command command, redis_verdict verdict, std::string_view where) override;
-    redis_address find_master(redis_address const& former) override;
+    void on_moved(redis_link& from, std::deque<redis_command> all) override;
+    void find_master(
+        redis_address const& former, std::move_only_function<void(std::optional<redis_address>)> found) override;
+
+    void send(redis_command command);
+    redis_link& link_to(std::string const& address);
+    void want_slots();
+    void ask_for_slots();
+    void take_slots(std::string const& asked, reply_view const& reply);
 
     redis_core& core_;
     base::io_loop& loop_;
     bool is_first_;
-    std::shared_ptr<redis_link> link_;
+    bool is_open_ = true;
+    std::map<std::string, std::shared_ptr<redis_link>> links_; // by "host:port"; of one master: one
+    std::string home_; // of them, the one for what belongs to no known slot
+    std::vector<std::string const*> slots_; // of a cluster: names in links_; null: not known
+    base::timer slots_again_;
 };
 
 /// Hears what other nodes tell this one. On the first loop.
@@ -70,9 +88,12 @@ private:
     void connect();
     void check();
 
+    void connect_to(redis_address const& address);
+
     redis_core& core_;
     base::io_loop& loop_;
     std::shared_ptr<redis_connection> connection_;
+    std::shared_ptr<char> life_ = std::make_shared<char>(); // of whoever waits for a sentinel's answer
     base::timer again_;
     base::timer check_;
     base::duration delay_;
@@ -179,6 +200,9 @@ public:
     void find_lapsed(
         redis_lane& on, words owners, std::size_t limit, std::vector<call_ref> found,
         completion<std::vector<call_ref>> done);
+    /// Puts a call into the index of its owner, and goes on: where the index may be elsewhere, when it is there.
+    void announce(
+        redis_lane& on, std::string const& owner, std::string member, std::move_only_function<void(result<void>)> then);
     void forget_call(redis_lane& on, std::string const& owner, std::string member);
     /// Somebody's readers may be gone.
     void wake_for_dead();

@@ -284,6 +284,7 @@ void redis_ear::start()
 
 void redis_ear::close()
 {
+    life_.reset();
     again_.cancel();
     check_.cancel();
     if (auto const connection = std::exchange(connection_, nullptr))
@@ -292,8 +293,23 @@ void redis_ear::close()
 
 void redis_ear::connect()
 {
+    if (core_.set.place.what != redis_place::kind::sentinel)
+        return connect_to(core_.first_lane().some_master());
+    ask_sentinels(
+        loop_, core_.set, core_.tls, [this, life = std::weak_ptr(life_)](std::optional<redis_address> const& found) {
+            if (life.expired())
+                return;
+            if (found)
+                connect_to(*found);
+            else
+                on_lost("nobody knows where its master is");
+        });
+}
+
+void redis_ear::connect_to(redis_address const& address)
+{
     redis_connection::settings settings;
-    settings.address = core_.set.place.addresses.front();
+    settings.address = address;
     settings.tls = core_.tls;
     settings.server_name = core_.set.tls.server_name;
     settings.timeout = core_.set.timeout;

@@ -17,11 +17,10 @@ constexpr auto patience = std::chrono::seconds(6);
 
 class tested_redis_store final : public tested_store {
 public:
-    tested_redis_store(limits const& limits, std::uint64_t epoch) : loop_(clock_)
+    tested_redis_store(redis_place place, limits const& limits, std::uint64_t epoch) : loop_(clock_)
     {
-        shared_redis().ask({"FLUSHALL"});
         redis_options options;
-        options.place = shared_redis().place();
+        options.place = std::move(place);
         options.epoch = epoch;
         options.time_ahead = [this] { return std::chrono::duration_cast<std::chrono::microseconds>(ahead_); };
         options.log = base::logger(log_level::warning, [](log_level, std::string_view line) {
@@ -66,9 +65,19 @@ private:
 
 INSTANTIATE_TEST_SUITE_P(
     Redis, StoreContract,
-    testing::Values(store_factory{
-        "redis",
-        [](limits const& limits, std::uint64_t epoch) { return std::make_unique<tested_redis_store>(limits, epoch); }}),
+    testing::Values(
+        store_factory{
+            "redis",
+            [](limits const& limits, std::uint64_t epoch) {
+                shared_redis().ask({"FLUSHALL"});
+                return std::make_unique<tested_redis_store>(shared_redis().place(), limits, epoch);
+            }},
+        store_factory{
+            "cluster",
+            [](limits const& limits, std::uint64_t epoch) {
+                shared_redis_cluster().empty();
+                return std::make_unique<tested_redis_store>(shared_redis_cluster().place(), limits, epoch);
+            }}),
     store_name);
 
 }

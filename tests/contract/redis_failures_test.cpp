@@ -2,6 +2,7 @@
 // own.
 #include "contract/redis_fixture.hpp"
 #include "store/redis_check.hpp"
+#include "store/redis_slot.hpp"
 
 #include <gtest/gtest.h>
 
@@ -389,6 +390,135 @@ TEST(RedisFailures, SaysWhichRightIsMissing)
     ASSERT_TRUE(fence);
     EXPECT_EQ(test_node::error_of(node.append(call, *fence, 1, "a")), errc::unavailable);
     EXPECT_NE(node.log().find("redis refused append"), std::string::npos) << node.log();
+}
+
+// --- several Redis
+
+TEST(RedisCluster, GoesWhereASlotHasGone)
+{
+    auto& cluster = shared_redis_cluster();
+    cluster.empty();
+    test_node node(cluster.place());
+    ASSERT_TRUE(node.create(session));
+    auto const fence = node.open(call);
+    ASSERT_TRUE(fence);
+    ASSERT_TRUE(node.append(call, *fence, 1, "1"));
+    auto const slot = redis_slot(key_of_list());
+    auto const to = (cluster.owner_of(slot) + 1) % 3;
+    cluster.begin_move(slot, to);
+    std::vector<test_node::asked<stream_top>> appends;
+    for (std::uint64_t batch = 2; batch <= 20; ++batch) {
+        appends.push_back(node.begin_append(call, *fence, batch, std::to_string(batch)));
+        if (batch == 8) {
+            node.run_for(30ms);
+            cluster.move_keys(slot, to);
+        }
+        if (batch == 15) {
+            node.run_for(30ms);
+            cluster.end_move(slot, to);
+        }
+    }
+    for (auto const& each : appends)
+        EXPECT_TRUE(node.wait(each));
+    auto const texts = node.texts(call);
+    ASSERT_EQ(texts.size(), 20u);
+    for (std::size_t i = 0; i < texts.size(); ++i)
+        EXPECT_EQ(texts[i], std::to_string(i + 1));
+    // One that comes later knows nothing of it.
+    test_node other(cluster.place());
+    EXPECT_TRUE(other.load(session));
+    EXPECT_EQ(other.texts(call).size(), 20u);
+}
+
+TEST(RedisCluster, LetsNodesHearOfEachOther)
+{
+    auto& cluster = shared_redis_cluster();
+    cluster.empty();
+    test_node one(cluster.place());
+    test_node two(cluster.place());
+    ASSERT_TRUE(one.create(session));
+    auto const fence = one.open(call);
+    ASSERT_TRUE(fence);
+    std::atomic<int> woken{0};
+    auto const growth = two->watch(call, event_store::interest::growth, [&](auto) { ++woken; });
+    ASSERT_TRUE(two.load(session));
+    two.run_for(300ms);
+    ASSERT_TRUE(one.append(call, *fence, 1, "a"));
+    EXPECT_TRUE(two.run_until([&] { return woken > 0; }));
+    EXPECT_GE(two->count().hints, 1u);
+}
+
+TEST(RedisSentinel, GoesToTheNewMasterAfterAFailover)
+{
+    auto const port = std::to_string(free_port());
+    auto const replica_port = std::to_string(free_port());
+    auto const sentinel_port = free_port();
+    redis_server master({"--bind", "127.0.0.1", "--port", port});
+    redis_server replica({"--bind", "127.0.0.1", "--port", replica_port, "--replicaof", "127.0.0.1 " + port});
+    ASSERT_TRUE(comes_true([&] { return replica.ask({"INFO"}).find("master_link_status:up") != std::string::npos; }));
+    auto const configuration = master.folder() / "sentinel.conf";
+    std::ofstream(configuration) << "bind 127.0.0.1\nport " << sentinel_port << "\nsentinel monitor main 127.0.0.1 "
+                                 << port << " 1\nsentinel down-after-milliseconds main 500\n"
+                                 << "sentinel failover-timeout main 3000\n";
+    redis_server const sentinel({configuration.string(), "--sentinel"}, redis_server::role::sentinel);
+    ASSERT_TRUE(comes_true([&] { return sentinel.ask({"INFO"}).find("slaves=1") != std::string::npos; }));
+    redis_place place;
+    place.what = redis_place::kind::sentinel;
+    place.addresses = {{"127.0.0.1", 1}, {"127.0.0.1", sentinel_port}}; // the first is not there
+    place.service = "main";
+    test_node node(place);
+    ASSERT_TRUE(node.create(session));
+    auto const fence = node.open(call);
+    ASSERT_TRUE(fence);
+    ASSERT_TRUE(node.append(call, *fence, 1, "a"));
+    ASSERT_TRUE(comes_true([&] { return replica.ask({"LLEN", key_of_list()}) == "1"; }));
+    master.kill();
+    EXPECT_TRUE(node.append(call, *fence, 2, "b"));
+    EXPECT_EQ(node.texts(call), (strings{"a", "b"}));
+    EXPECT_EQ(replica.ask({"LLEN", key_of_list()}), "2");
+}
+
+TEST(RedisTls, NeedsTheRightCertificates)
+{
+    auto const folder = std::filesystem::temp_directory_path() / ("belay_tls_" + std::to_string(free_port()));
+    std::filesystem::create_directories(folder);
+    auto const certificate = (folder / "certificate.pem").string();
+    auto const key = (folder / "key.pem").string();
+    auto const made = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=belay "
+                      "-addext subjectAltName=DNS:redis.test -keyout "
+        + key + " -out " + certificate + " 2>/dev/null";
+    ASSERT_EQ(std::system(made.c_str()), 0);
+    auto const port = free_port();
+    {
+        redis_server redis(
+            {"--bind", "127.0.0.1", "--tls-port", std::to_string(port), "--tls-cert-file", certificate,
+             "--tls-key-file", key, "--tls-ca-cert-file", certificate, "--tls-auth-clients", "yes"});
+        redis_place place;
+        place.addresses = {{"127.0.0.1", port}};
+        place.uses_tls = true;
+        redis_tls const right{certificate, certificate, key, "redis.test"};
+        auto const outcome_with = [&](redis_tls const& tls) {
+            test_node node(place, [&](redis_options& options) {
+                options.tls = tls;
+                options.timeout = 2s;
+                options.give_up = 1s;
+            });
+            return test_node::error_of(node.create(session));
+        };
+        EXPECT_EQ(outcome_with(right), std::error_code());
+        auto wrong = right;
+        wrong.server_name = "other.test";
+        EXPECT_EQ(outcome_with(wrong), errc::unavailable);
+        wrong = right;
+        wrong.ca_file.clear(); // what the system trusts
+        EXPECT_EQ(outcome_with(wrong), errc::unavailable);
+        wrong = right;
+        wrong.certificate_file.clear();
+        wrong.key_file.clear();
+        EXPECT_EQ(outcome_with(wrong), errc::unavailable);
+        EXPECT_THROW((void)make_redis_tls({"/no/such/file"}), std::runtime_error);
+    }
+    std::filesystem::remove_all(folder);
 }
 
 // --- before it is used

@@ -119,21 +119,38 @@ TEST_F(RedisQueue, GivesDeservedErrorsToWhoeverAsked)
     EXPECT_EQ(third.verdict, redis_verdict::refused);
 }
 
-TEST_F(RedisQueue, PassesOnWhatIsOfAnotherLink)
+TEST_F(RedisQueue, HoldsWhatBelongsElsewhereWithItsOrder)
 {
     push("a");
+    push("b");
     (void)sent();
-    auto moved = error("MOVED 5 host:1");
-    EXPECT_EQ(moved.what, kind::redirect);
-    EXPECT_EQ(moved.command.bytes, "a");
+    push("c");
+    EXPECT_EQ(error("MOVED 5 host:1").what, kind::hold);
+    EXPECT_TRUE(queue_.holds_for(redis_verdict::moved));
+    EXPECT_FALSE(queue_.holds_for(redis_verdict::ask));
+    EXPECT_FALSE(queue_.is_held());
+    EXPECT_EQ(error("ASK 5 other:2").what, kind::hold);
+    EXPECT_TRUE(queue_.is_held());
+    auto const all = queue_.take_all();
+    EXPECT_EQ(bytes_of(all), (strings{"a", "b", "c"}));
+    EXPECT_EQ(all[0].held_for, redis_verdict::moved);
+    EXPECT_EQ(all[0].belongs_to, "host:1");
+    EXPECT_EQ(all[1].held_for, redis_verdict::ask);
+    EXPECT_EQ(all[1].belongs_to, "other:2");
+    EXPECT_EQ(all[2].belongs_to, "");
     EXPECT_EQ(queue_.bytes(), 0u);
-    // One that goes round and round is held here in the end.
-    for (int i = 0; i < 100 && moved.what == kind::redirect; ++i) {
-        ASSERT_TRUE(queue_.push(moved.command));
+}
+
+TEST_F(RedisQueue, LetsACommandWaitThatGoesRoundAndRound)
+{
+    push("a");
+    auto verdict = redis_verdict::moved;
+    for (int i = 0; i < 100 && verdict == redis_verdict::moved; ++i) {
         (void)sent();
-        moved = error("ASK 5 host:1");
+        verdict = error("MOVED 5 host:1").verdict;
+        queue_.release();
     }
-    EXPECT_EQ(moved.what, kind::hold);
+    EXPECT_EQ(verdict, redis_verdict::wait);
 }
 
 TEST_F(RedisQueue, AsksBeforeACommandThatIsSentToItsFutureNode)
