@@ -1,5 +1,5 @@
 #!lua
--- use: arguments core time streams events room append_events
+-- use: arguments append_fast core time streams events room append_events
 -- Appends to a call's stream. ARGV: node, limits, stream, fence, batch, whether it is the last, events.
 local kept = call('HMGET', root, 'b', 'W', 'x', 'm' .. ARGV[3])
 if not enter(kept[1], kept[2]) then

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- use: core streams events
+-- use: note_fast core streams events
 -- A reader's mark. ARGV: node, stream, reader, attached, position, offset, sent, given, delivered.
 local kept = call('HMGET', root, 'b', 'W', 'a', 'm' .. ARGV[2])
 if not enter(kept[1], kept[2]) then

@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- use: core streams events
+-- use: read_fast core streams events
 -- A page. ARGV: node, stream, after, how many events, how many bytes, who asks (or nothing).
 local kept = call('HMGET', root, 'b', 'W', 'x', 'a', 'm' .. ARGV[2])
 if not enter(kept[1], kept[2]) then
