@@ -13,20 +13,6 @@ namespace {
 
 constexpr int oldest_version = 7;
 
-/// The value of a line "name:value" of INFO.
-std::string_view field(std::string_view info, std::string_view name) noexcept
-{
-    for (std::size_t at = 0; (at = info.find(name, at)) != std::string_view::npos; at += name.size()) {
-        bool const begins_line = at == 0 || info[at - 1] == '\n';
-        auto const end = at + name.size();
-        if (begins_line && end < info.size() && info[end] == ':') {
-            auto const rest = info.substr(end + 1);
-            return rest.substr(0, std::min(rest.find_first_of("\r\n"), rest.size()));
-        }
-    }
-    return {};
-}
-
 }
 
 std::vector<redis_finding> judge_redis(redis_facts const& facts, redis_place const& place)
@@ -35,7 +21,7 @@ std::vector<redis_finding> judge_redis(redis_facts const& facts, redis_place con
     std::vector<redis_finding> found;
     auto const add = [&](weight how, std::string sentence) { found.push_back({how, std::move(sentence)}); };
 
-    auto const version = field(facts.info, "redis_version");
+    auto const version = field_of_info(facts.info, "redis_version");
     int major = 0;
     std::from_chars(version.data(), version.data() + version.size(), major);
     if (version.empty())
@@ -43,22 +29,22 @@ std::vector<redis_finding> judge_redis(redis_facts const& facts, redis_place con
     else if (major < oldest_version)
         add(weight::fault, fmt::format("Redis {} is too old: Belay needs {}.0 or newer", version, oldest_version));
 
-    bool const is_cluster = field(facts.info, "redis_mode") == "cluster";
+    bool const is_cluster = field_of_info(facts.info, "redis_mode") == "cluster";
     if (is_cluster && place.what != redis_place::kind::cluster)
         add(weight::fault, "this Redis is a node of a cluster: name the store redis+cluster://…");
     if (!is_cluster && !version.empty() && place.what == redis_place::kind::cluster)
         add(weight::fault, "this Redis is no node of a cluster: name the store redis://…");
-    if (field(facts.info, "role") == "slave" && place.what == redis_place::kind::single)
+    if (field_of_info(facts.info, "role") == "slave" && place.what == redis_place::kind::single)
         add(weight::fault, "this Redis is a replica, which cannot be written to: name its master");
 
-    if (auto const policy = field(facts.info, "maxmemory_policy"); !policy.empty() && policy != "noeviction") {
-        bool const has_limit = field(facts.info, "maxmemory") != "0";
+    if (auto const policy = field_of_info(facts.info, "maxmemory_policy"); !policy.empty() && policy != "noeviction") {
+        bool const has_limit = field_of_info(facts.info, "maxmemory") != "0";
         add(has_limit ? weight::fault : weight::note,
             fmt::format(
                 "maxmemory-policy is {}: Redis may drop parts of sessions when it is full; set it to noeviction",
                 policy));
     }
-    if (auto const log = field(facts.info, "aof_enabled"); log == "0") {
+    if (auto const log = field_of_info(facts.info, "aof_enabled"); log == "0") {
         if (facts.save_points.empty())
             add(weight::note,
                 "Redis keeps nothing on disk (appendonly no, no save points): when it restarts, all sessions and the "

@@ -101,6 +101,9 @@ redis_link& redis_lane::link_to(std::string const& name)
         settings.role = settings.connection.greeting.size();
         settings.connection.greeting.push_back({"ROLE"});
     }
+    settings.client_id = settings.connection.greeting.size();
+    settings.connection.greeting.push_back({"CLIENT", "ID"});
+    settings.connection.greeting.push_back({"INFO", "server"});
     settings.first_script = settings.connection.greeting.size();
     for (auto const& each : core_.scripts.all())
         settings.connection.greeting.push_back({"SCRIPT", "LOAD", each.text});

@@ -117,6 +117,19 @@ bool redis_link::on_ready(std::vector<redis_reply> const& greeted)
     if (settings_.role && reply_view(greeted[*settings_.role].get())[0].text() != "master")
         return false;
     delay_ = first_delay;
+    former_client_ = std::exchange(client_, {});
+    if (settings_.client_id) {
+        client_ = std::to_string(reply_view(greeted[*settings_.client_id].get()).integer());
+        auto server = field_of_info(reply_view(greeted[*settings_.client_id + 1].get()).text(), "run_id");
+        if (server != server_)
+            former_client_.clear();
+        server_ = std::move(server);
+    }
+    if (!former_client_.empty()) {
+        // What Redis has not read yet of the connection before must not be done after what comes now.
+        connection_->write(redis_bytes(std::vector<std::string>{"CLIENT", "KILL", "ID", former_client_}));
+        loading_ = 1;
+    }
     told_->on_up();
     want_flush();
     return true;

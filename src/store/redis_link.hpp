@@ -20,6 +20,9 @@ struct redis_link_settings {
     std::size_t first_script = ~std::size_t(0);
     /// Of the greeting: where ROLE is, which has to be that of a master. None if there is none.
     std::optional<std::size_t> role{};
+    /// Of the greeting: where CLIENT ID and INFO server are, in that order. None: what an abandoned connection has not
+    /// been read of may still be done, after other things.
+    std::optional<std::size_t> client_id{};
 };
 
 class redis_link final : public redis_connection::events, public std::enable_shared_from_this<redis_link> {
@@ -82,7 +85,10 @@ private:
     base::timer again_; // to connect, or to send what was held
     base::timer check_;
     base::duration delay_;
-    std::size_t loading_ = 0; // replies to SCRIPT LOAD that are to come before those of the queue
+    std::size_t loading_ = 0; // replies that are to come before those of the queue
+    std::string former_client_; // the connection before this one, in the words of CLIENT KILL
+    std::string client_;
+    std::string server_; // which has given them: its run_id
     redis_verdict held_for_ = redis_verdict::answer;
     std::vector<std::pair<redis_command, errc>> failed_;
     bool wants_flush_ = false;

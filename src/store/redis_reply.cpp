@@ -1,5 +1,6 @@
 #include "store/redis_reply.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 namespace belay::store {
@@ -36,6 +37,19 @@ redis_verdict judge(redisReply const& reply) noexcept
         if (each.word == word)
             return each.verdict;
     return redis_verdict::answer;
+}
+
+std::string field_of_info(std::string_view info, std::string_view name)
+{
+    for (std::size_t at = 0; (at = info.find(name, at)) != std::string_view::npos; at += name.size()) {
+        bool const begins_line = at == 0 || info[at - 1] == '\n';
+        auto const end = at + name.size();
+        if (begins_line && end < info.size() && info[end] == ':') {
+            auto const rest = info.substr(end + 1);
+            return std::string(rest.substr(0, std::min(rest.find_first_of("\r\n"), rest.size())));
+        }
+    }
+    return {};
 }
 
 std::int64_t reply_view::integer() const noexcept

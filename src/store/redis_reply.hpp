@@ -31,6 +31,9 @@ enum class redis_verdict {
 };
 [[nodiscard]] redis_verdict judge(redisReply const& reply) noexcept;
 
+/// The value of a line "name:value" of INFO; empty if there is none.
+[[nodiscard]] std::string field_of_info(std::string_view info, std::string_view name);
+
 /// A reply's parts without their types in the way. A part of another type than asked for is empty or 0.
 class reply_view {
 public:
