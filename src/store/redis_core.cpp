@@ -470,17 +470,17 @@ void redis_core::pulse()
                 fetch_uris(on);
         });
     // Who watches nothing any more says so when that has lasted for a second.
-    std::vector<std::string> left;
+    std::vector<std::pair<std::string, std::uint64_t>> left;
     {
         base::lock const lock(watch_mutex_);
         for (auto& [tag, of] : watched_)
             if (of.watchers.empty() && std::exchange(of.is_left, true))
-                left.push_back(tag);
-        for (auto const& tag : left)
+                left.emplace_back(tag, next_watch_number());
+        for (auto const& [tag, number] : left)
             watched_.erase(tag);
     }
-    for (auto const& tag : left)
-        tell_watch(tag, false);
+    for (auto const& [tag, number] : left)
+        tell_watch(tag, false, number);
 }
 
 // --- asking with what is known of owners

@@ -127,21 +127,18 @@ void redis_store::named(std::string_view name, completion<std::vector<session_ke
             [core, &on, done = std::move(done)](result<reply_view> const& reply) mutable {
                 if (!reply)
                     return done(std::unexpected(reply.error()));
-                struct search {
-                    completion<std::vector<session_key>> done;
-                    std::vector<session_key> found;
-                    ~search() { done(std::move(found)); }
-                };
-                auto const all = std::make_shared<search>(std::move(done));
+                auto const found = std::make_shared<std::vector<session_key>>();
+                auto const last = std::make_shared<redis_ending>(
+                    on, [found, done = std::move(done)]() mutable { done(std::move(*found)); });
                 for (std::size_t i = 0; i < reply->size(); ++i) {
                     auto const member = (*reply)[i].text();
                     std::string const tag(member.substr(std::min(member.find('/') + 1, member.size())));
                     on.command(
                         {"HMGET", core->root(tag), "a", "x", "P"}, core->root(tag),
-                        [all, tag](result<reply_view> const& kept) {
+                        [found, last, tag](result<reply_view> const& kept) {
                             auto const id = id_in_tag(tag);
                             if (kept && id && !(*kept)[0].is_nil() && (*kept)[1].is_nil())
-                                all->found.push_back({(*kept)[2].string(), *id});
+                                found->push_back({(*kept)[2].string(), *id});
                         });
                 }
             });

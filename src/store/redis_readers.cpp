@@ -57,10 +57,11 @@ void redis_store::attach(stream_key const& key, attach_request request, completi
                 if (!answer)
                     return done(std::unexpected(answer.error()));
                 auto const& reply = *answer;
-                if (auto const status = reply[0].text(); status != "ok")
-                    return done(failure(errc_of(status)));
+                // One that is refused may have found the dead, and let them go.
                 core->note_use(key.session, reply);
                 core->hear_reply(tag, reply);
+                if (auto const status = reply[0].text(); status != "ok")
+                    return done(failure(errc_of(status)));
                 auto const part = [&](std::size_t index) { return reply[header_size + index]; };
                 attached_stream attached;
                 attached.kind = part(0).integer() != 0 ? stream_kind::standalone : stream_kind::request;

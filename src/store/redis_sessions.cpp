@@ -244,22 +244,6 @@ void redis_core::remove_with(redis_lane& on, session_key const& key, words strea
 
 // --- what is due
 
-namespace {
-
-/// Of several steps that run at once: what to do when the last has ended.
-class ending {
-public:
-    explicit ending(std::move_only_function<void()> last) : last_(std::move(last)) {}
-    ending(ending const&) = delete;
-    ending& operator=(ending const&) = delete;
-    ~ending() { last_(); }
-
-private:
-    std::move_only_function<void()> last_;
-};
-
-}
-
 void redis_store::expire(std::size_t limit, completion<expired_sessions> done)
 {
     core_->run([core = core_.get(), limit, done = std::move(done)](redis_lane& on) mutable {
@@ -275,8 +259,8 @@ void redis_store::expire(std::size_t limit, completion<expired_sessions> done)
                     if (!reply)
                         return done(std::unexpected(reply.error()));
                     auto const found = std::make_shared<expired_sessions>();
-                    auto const last = std::make_shared<ending>(
-                        [found, done = std::move(done)]() mutable { done(std::move(*found)); });
+                    auto const last = std::make_shared<redis_ending>(
+                        on, [found, done = std::move(done)]() mutable { done(std::move(*found)); });
                     auto const all = (*reply)[1];
                     for (std::size_t i = 0; i < all.size(); ++i)
                         core->look_at(
@@ -304,6 +288,8 @@ void redis_core::look_at(
                 return done(); // somebody looks again
             auto const status = (*reply)[0].text();
             auto const due = of_fleet("due");
+            if (auto const told = (*reply)[4].text(); !told.empty())
+                hear(tag, (*reply)[5].count(), told, true);
             auto const put_off = [&] {
                 on.command({"ZADD", due, "XX", std::to_string((*reply)[1].integer()), tag}, due, [](auto const&) {});
                 // Whoever was to schedule it may have died before.

@@ -271,7 +271,8 @@ private:
 
     void pulse();
     void report_use();
-    void tell_watch(std::string const& tag, bool is_watched);
+    /// The number is that of the change: taken with the table of what is watched.
+    void tell_watch(std::string const& tag, bool is_watched, std::uint64_t number);
     void hear(std::string_view tag, std::uint64_t version, std::string_view hints, bool is_own);
     [[nodiscard]] std::size_t bytes_here() const BELAY_REQUIRES(use_mutex_);
 
@@ -297,6 +298,23 @@ private:
     std::atomic<base::duration::rep> settled_at_{0};
     std::optional<base::time_point> down_since_;
     bool is_up_ = false;
+};
+
+/// Of several steps of a lane that run at once: what to do when the last has ended. Nothing once the lane is closed.
+class redis_ending {
+public:
+    redis_ending(redis_lane const& on, std::move_only_function<void()> last) : on_(on), last_(std::move(last)) {}
+    redis_ending(redis_ending const&) = delete;
+    redis_ending& operator=(redis_ending const&) = delete;
+    ~redis_ending()
+    {
+        if (on_.is_open())
+            last_();
+    }
+
+private:
+    redis_lane const& on_;
+    std::move_only_function<void()> last_;
 };
 
 // --- what an answer says

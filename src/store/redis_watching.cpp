@@ -88,16 +88,17 @@ std::unique_ptr<watch_handle> redis_core::watch(
     entry->interests = interests;
     entry->stream = std::move(stream);
     auto const tag = tag_of(key);
-    bool is_first = false;
+    std::uint64_t number = 0;
     {
         base::lock const lock(watch_mutex_);
-        auto const [found, is_new] = watched_.try_emplace(tag);
-        is_first = is_new;
+        auto const [found, is_first] = watched_.try_emplace(tag);
         found->second.is_left = false;
         found->second.watchers.push_back(entry);
+        if (is_first)
+            number = next_watch_number();
     }
-    if (is_first)
-        tell_watch(tag, true);
+    if (number != 0)
+        tell_watch(tag, true, number);
     return std::make_unique<watching>(weak_from_this(), tag, entry);
 }
 
@@ -108,9 +109,9 @@ void redis_core::unwatch(std::string const& tag, std::shared_ptr<watcher> const&
         std::erase(found->second.watchers, entry); // the pulse tells, if nobody comes
 }
 
-void redis_core::tell_watch(std::string const& tag, bool is_watched)
+void redis_core::tell_watch(std::string const& tag, bool is_watched, std::uint64_t number)
 {
-    run([this, tag, is_watched, number = next_watch_number()](redis_lane& on) {
+    run([this, tag, is_watched, number](redis_lane& on) {
         on.eval(
             redis_script::watch, {root(tag)}, {node, std::to_string(number), is_watched ? "1" : "0"},
             [this, tag, is_watched](result<reply_view> const& reply) {
@@ -146,12 +147,13 @@ void redis_core::hear(std::string_view tag, std::uint64_t version, std::string_v
         std::uint8_t what;
     };
     std::vector<woken> all;
-    bool is_stray = false;
+    std::uint64_t stray = 0;
     {
         base::lock const lock(watch_mutex_);
         auto const found = watched_.find(std::string(tag));
         if (found == watched_.end()) {
-            is_stray = !is_own;
+            if (!is_own)
+                stray = next_watch_number();
         } else {
             auto& of = found->second;
             // Answers and messages overtake each other: what is missing is looked for with the next re-check.
@@ -171,22 +173,23 @@ void redis_core::hear(std::string_view tag, std::uint64_t version, std::string_v
     }
     for (auto const& [who, what] : all)
         wake(*who, what);
-    if (is_stray)
-        tell_watch(std::string(tag), false);
+    if (stray != 0)
+        tell_watch(std::string(tag), false, stray);
 }
 
 void redis_core::recheck(bool anew)
 {
-    std::vector<std::string> tags;
+    std::vector<std::pair<std::string, std::uint64_t>> all_watched;
     {
         base::lock const lock(watch_mutex_);
         for (auto const& [tag, of] : watched_)
-            tags.push_back(tag);
+            all_watched.emplace_back(tag, next_watch_number());
     }
     auto& on = first_lane();
-    for (auto const& tag : tags) {
+    for (auto const& each : all_watched) {
+        auto const& tag = each.first;
         if (anew)
-            tell_watch(tag, true);
+            tell_watch(tag, true, each.second);
         on.command({"HGET", root(tag), "V"}, root(tag), [this, tag](result<reply_view> const& reply) {
             if (!reply)
                 return;

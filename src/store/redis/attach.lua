@@ -52,7 +52,6 @@ if known then
         if ask.ins then
             remove_readers(removed, function(each) return waits_for(each) and each.w end)
         end
-        waits = newest_reader(id) ~= known or false
         for _, each in ipairs(readers) do
             waits = waits or waits_for(each)
         end
@@ -82,8 +81,9 @@ else
                 if #removed > 0 then
                     keep_readers()
                 end
-                done()
-                return { 'conflict' }
+                local told = done()
+                told[1] = 'conflict'
+                return told
             end
             recent[#recent + 1] = string.format('%.0f', now)
             call('HSET', root, 'K', table.concat(recent, ' '))

@@ -66,12 +66,15 @@ if not is_held and used + idle_limit <= now then
     call('HSET', root, 'x', now)
     wake('*', GROWTH)
     wake('s', GROWTH)
-    done()
-    return { 'ended', 'idle', call('HGET', root, 'P') or '' }
+    local told = done()
+    return { 'ended', 'idle', call('HGET', root, 'P') or '', '', told[6], told[7] }
 end
-done()
+local told = done()
 local due = is_held and now + idle_limit or used + idle_limit
 if lifetime > 0 and not is_overdue then
     due = math.min(due, kept[5] + lifetime)
 end
-return { is_overdue and 'overdue' or 'later', due, tonumber(kept[7] or 0), call('HGET', root, 'P') or '' }
+return {
+    is_overdue and 'overdue' or 'later', due, tonumber(kept[7] or 0), call('HGET', root, 'P') or '', told[6],
+    told[7]
+}

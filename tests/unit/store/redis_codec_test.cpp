@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <regex>
+
 namespace belay::store {
 
 namespace {
@@ -134,6 +136,22 @@ TEST(RedisScripts, AreAllThereAndHaveTheirFlags)
     EXPECT_FALSE(own[redis_script::read].writes);
     EXPECT_TRUE(moved[redis_script::load].is_moved);
     EXPECT_NE(own[redis_script::load].sha, moved[redis_script::load].sha);
+}
+
+// A cluster's node refuses a script that asks for a key of another slot, and finds out when it does.
+TEST(RedisScripts, TouchOnlyKeysThatTheyWereGiven)
+{
+    std::regex const command(R"(call\('([A-Z]+)', *([^,)]+))");
+    std::regex const given(R"(root|list|KEYS\[.*|unpack\(KEYS)");
+    redis_scripts const scripts(redis_scripts::time::own);
+    std::size_t found = 0;
+    for (auto const& each : scripts.all())
+        for (std::sregex_iterator at(each.text.begin(), each.text.end(), command), end; at != end; ++at, ++found) {
+            if (at->str(1) != "PUBLISH") {
+                EXPECT_TRUE(std::regex_match(at->str(2), given)) << each.name << ": " << at->str(0);
+            }
+        }
+    EXPECT_GT(found, 100u);
 }
 
 }
