@@ -94,17 +94,19 @@ private:
             sessions.back().second.push_back(std::move(at.stream));
         }
         left_ = sessions.size();
-        for (auto const& each : sessions) {
+        parts_.assign(left_, {});
+        for (std::size_t at = 0; at < sessions.size(); ++at) {
+            auto const& each = sessions[at];
             words args{core_.node, owner_};
             args.insert(args.end(), each.second.begin(), each.second.end());
             on_.eval(
                 redis_script::running, {core_.root(each.first)}, std::move(args),
-                [self = shared_from_this(), each](result<reply_view> const& reply) {
-                    self->take(each.first, each.second, reply);
+                [self = shared_from_this(), at, each](result<reply_view> const& reply) {
+                    self->take(at, each.first, each.second, reply);
                 });
         }
     }
-    void take(std::string const& tag, words const& streams, result<reply_view> const& reply)
+    void take(std::size_t at, std::string const& tag, words const& streams, result<reply_view> const& reply)
     {
         if (!reply) {
             error_ = reply.error();
@@ -113,7 +115,7 @@ private:
             for (std::size_t i = 0; i < (*reply)[2].size(); ++i) {
                 auto const each = (*reply)[2][i];
                 living.insert(each[0].string());
-                found_.push_back(
+                parts_[at].push_back(
                     {{{(*reply)[1].string(), *id}, base::parse_base62(each[0].text()).value_or(0)},
                      owner_,
                      each[1].count(),
@@ -126,6 +128,9 @@ private:
         }
         if (--left_ > 0)
             return;
+        // Answers of several masters come in any order; pages go on where the last one of them ends.
+        for (auto& part : parts_)
+            std::ranges::move(part, std::back_inserter(found_));
         if (error_)
             return done_(std::unexpected(error_));
         if (is_last_ || found_.size() >= limit_)
@@ -141,6 +146,7 @@ private:
     std::size_t limit_;
     done_function done_;
     std::vector<call_ref> found_;
+    std::vector<std::vector<call_ref>> parts_; // of a page, one for each session
     std::size_t left_ = 0;
     bool is_last_ = false;
     std::error_code error_;
