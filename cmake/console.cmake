@@ -6,8 +6,8 @@ if(BELAY_CONSOLE)
     message(FATAL_ERROR "npm is needed to build the console page: install it (scripts/setup build), "
       "or configure with -DBELAY_CONSOLE=OFF for a program without the page")
   endif()
-  set(out ${CMAKE_BINARY_DIR}/console)
-  set(web ${CMAKE_SOURCE_DIR}/web)
+  set(out ${PROJECT_BINARY_DIR}/console)
+  set(web ${PROJECT_SOURCE_DIR}/web)
   file(GLOB_RECURSE console_inputs CONFIGURE_DEPENDS
     ${web}/client/src/*.ts ${web}/react/src/*.ts* ${web}/console/src/*)
   add_custom_command(

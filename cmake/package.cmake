@@ -31,9 +31,9 @@ function(belay_installed_library name)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${file} EXPORT_NAME ${name} LINKER_LANGUAGE CXX)
   target_compile_features(${target} INTERFACE cxx_std_23)
   target_include_directories(${target} INTERFACE
-    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(${target} PRIVATE ${LIBRARY_LIBS})
-  if(installs_development)
+  if(PROJECT_IS_TOP_LEVEL AND installs_development)
     install(TARGETS ${target} EXPORT belay ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
   endif()
 endfunction()
@@ -44,6 +44,20 @@ belay_installed_library(belay ROOMS ${rooms} LIBS fmt::fmt prometheus-cpp::core 
 get_target_property(definitions belay_asio INTERFACE_COMPILE_DEFINITIONS)
 target_compile_definitions(belay_lib_belay INTERFACE ${definitions})
 target_link_libraries(belay_lib_belay PUBLIC Boost::headers Boost::json Threads::Threads)
+if(BELAY_PACKAGE AND CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  find_program(BELAY_GXX NAMES g++-12 g++ REQUIRED)
+  set(for_gcc ${CMAKE_BINARY_DIR}/asio_for_gcc.o)
+  list(TRANSFORM definitions PREPEND -D OUTPUT_VARIABLE gxx_definitions)
+  # Weak, because both compilers give most of it the same names.
+  add_custom_command(OUTPUT ${for_gcc} DEPENDS packaging/asio_for_gcc.cpp VERBATIM
+    COMMAND ${BELAY_GXX} -std=c++23 -O2 -fPIC ${gxx_definitions} -c ${CMAKE_SOURCE_DIR}/packaging/asio_for_gcc.cpp -o ${for_gcc}
+    COMMAND ${CMAKE_OBJCOPY} --weaken ${for_gcc})
+  target_sources(belay_lib_belay PRIVATE ${for_gcc})
+endif()
+
+if(NOT PROJECT_IS_TOP_LEVEL)
+  return() # what is installed is the business of the project that this one is a part of
+endif()
 
 # --- runtime
 
@@ -60,7 +74,11 @@ endif()
 
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/belay)
 set(development_docdir ${CMAKE_INSTALL_DATAROOTDIR}/doc/libbelay-dev)
-install(DIRECTORY include/belay DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development FILES_MATCHING PATTERN *.hpp)
+install(DIRECTORY include/belay DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
+  FILES_MATCHING PATTERN *.hpp PATTERN boost_version.hpp EXCLUDE)
+configure_file(packaging/boost_version.hpp.in packaging/boost_version.hpp @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/packaging/boost_version.hpp
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/belay/detail COMPONENT development)
 install(EXPORT belay NAMESPACE belay:: FILE belayTargets.cmake DESTINATION ${config_dir} COMPONENT development)
 configure_package_config_file(packaging/belayConfig.cmake.in packaging/belayConfig.cmake
   INSTALL_DESTINATION ${config_dir} PATH_VARS development_docdir)

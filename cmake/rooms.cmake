@@ -18,7 +18,7 @@ function(belay_room name)
   set(target belay_${name})
   add_library(${target} STATIC ${ROOM_SOURCES})
   set_property(GLOBAL APPEND PROPERTY BELAY_ROOMS ${target}) # for the installed library
-  target_include_directories(${target} PUBLIC ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
   foreach(room IN LISTS ROOM_USES)
     target_link_libraries(${target} PUBLIC belay_${room})
   endforeach()

@@ -69,6 +69,8 @@ PUBLIC = {
     "call.hpp": "server",
     "caller.hpp": "server",
     "tool_result.hpp": "server",
+    "detail/boost_version.hpp": "base",
+    "detail/handler_shape.hpp": "server",
     "detail/tool_shape.hpp": "server",
     "content.hpp": "server",
     "prompt.hpp": "server",

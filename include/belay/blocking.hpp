@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-namespace belay {
+namespace belay::inline v0 {
 
 namespace detail {
 class blocking_state;

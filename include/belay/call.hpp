@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace belay {
+namespace belay::inline v0 {
 
 /// Thrown by a tool: its text becomes an `isError` result that the model reads. The text of any other exception goes
 /// to the log, and the caller gets a general sentence.
@@ -120,7 +120,8 @@ public:
     /// Words of the client's model.
     [[nodiscard]] task<sampled>
     sample(sampling_request request, std::optional<std::chrono::nanoseconds> limit = std::nullopt);
-    [[nodiscard]] task<sampled> sample(std::string prompt, int max_tokens);
+    [[nodiscard]] task<sampled>
+    sample(std::string prompt, int max_tokens, std::optional<std::chrono::nanoseconds> limit = std::nullopt);
     /// The folders or places that the client lets servers work in.
     [[nodiscard]] task<std::vector<root>> roots(std::optional<std::chrono::nanoseconds> limit = std::nullopt);
     /// Whether the client is there.

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-namespace belay {
+namespace belay::inline v0 {
 
 namespace detail {
 struct access;

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace belay {
+namespace belay::inline v0 {
 
 /// Bytes that are not text. Sent as base64.
 struct blob {

@@ -6,7 +6,7 @@
 #include <string>
 #include <system_error>
 
-namespace belay {
+namespace belay::inline v0 {
 
 /// Why an operation did not happen. Also the label of metrics and the word in logs.
 enum class errc {

@@ -30,18 +30,20 @@ namespace boost::asio {
 class io_context;
 }
 
-namespace belay {
-
-namespace app {
+namespace belay::app {
 class host_body;
 }
+
+// Whatever users name is in belay::v0: objects of different versions that are linked together are told apart.
+namespace belay::inline v0 {
+
 namespace detail {
 struct access;
 }
 
 /// What docs/settings.md lists. What is not said has the default of that page, and means what it says there.
 struct host_settings {
-    std::vector<std::string> listen{}; ///< `127.0.0.1:3000` without it; port 0 takes a free one
+    std::vector<std::string> listen{}; ///< `127.0.0.1:3000` without it; port 0 takes a free one; not `systemd`
     std::vector<std::string> allow_host{};
     std::vector<std::string> allow_origin{};
     std::optional<std::string> endpoint{};
@@ -49,7 +51,7 @@ struct host_settings {
     std::optional<unsigned> threads{}; ///< not with an io_context of yours
     std::optional<std::chrono::milliseconds> session_idle{};
     std::optional<std::chrono::milliseconds> drain{};
-    std::optional<belay::log_level> log_level{}; ///< the least that the log function gets
+    std::optional<belay::log_level> log_level{}; ///< the least that the log function gets: debug, info, warning, error
     /// All others: key and value as belay.toml has them, without quotes. A key of a list may come again.
     std::vector<std::pair<std::string, std::string>> others{};
 
@@ -68,6 +70,7 @@ struct log_entry {
     [[nodiscard]] std::string text() const;
 };
 
+/// What these functions throw is lost.
 struct host_log {
     /// Called on any thread, by several at once, and must not wait: it may be a loop that calls. Null: no log.
     std::function<void(log_entry const&)> write{};
@@ -85,23 +88,28 @@ public:
     /// serves, the context has work.
     host(server const& server, boost::asio::io_context& on, host_settings settings = {}, host_log log = {});
     /// Stops without waiting for calls if it has not stopped yet, and waits for blocking tools, which are told. Not on
-    /// a thread of the host's own. With a context of yours: inside of it or where nobody runs it; if another thread
-    /// runs it, this waits for that one.
+    /// a thread of the host's own, and not inside a function of the server or of the log: those call stop().
+    ///
+    /// With a context of yours, one of these holds: this is inside of run() or poll(); the context has not been run
+    /// since start(); it is stopped, and the thread that ran it has returned from run(); or another thread runs it, and
+    /// goes on with it until this returns.
     ~host();
     host(host const&) = delete;
     host& operator=(host const&) = delete;
 
     /// Listens and serves. It can be reached when this returns; with a context of yours, as soon as that runs. Throws
-    /// std::runtime_error with a sentence for the operator if an address cannot be had, std::invalid_argument for a
-    /// server that is not ready, and std::logic_error if it was started before or something else serves the server.
+    /// std::runtime_error with a sentence for the operator if an address or a thread cannot be had,
+    /// std::invalid_argument for a server that is not ready, and std::logic_error if it was started before or something
+    /// else serves the server. Nothing was served then, and it can be tried again.
     void start();
     /// No new calls from now on; those that run may finish within the setting `drain`, the rest is interrupted. Returns
     /// at once. From any thread, tools included, once start() has returned; no effect before or when repeated.
     void stop();
     /// The same without waiting for calls. Also after stop().
     void stop_now();
-    /// Waits until it has stopped; returns at once if it was never started. Throws std::logic_error on a thread that it
-    /// needs to stop: one of its own, or the one that runs the context.
+    /// Waits until it has stopped; returns at once if it was never started. The server may then be served by another
+    /// host, unless is_held_up(). With a context of yours, another thread runs it. Throws std::logic_error on a thread
+    /// that it needs to stop (one of its own, or inside of run() or poll()), and where the context is stopped.
     void wait();
     /// Whether a blocking tool still runs, after wait(). Destroying the host waits for it.
     [[nodiscard]] bool is_held_up() const;

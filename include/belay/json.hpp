@@ -2,9 +2,11 @@
 // without looking into it.
 #pragma once
 
+#include <belay/detail/boost_version.hpp>
+
 #include <boost/json/value.hpp>
 
-namespace belay {
+namespace belay::inline v0 {
 
 namespace json = boost::json;
 

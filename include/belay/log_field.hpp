@@ -6,7 +6,7 @@
 #include <string_view>
 #include <variant>
 
-namespace belay {
+namespace belay::inline v0 {
 
 /// Kept apart from the message so that machines can read it. The texts need to live only during the call.
 struct log_field {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-namespace belay {
+namespace belay::inline v0 {
 
 /// Least severe first.
 enum class log_level { debug, info, notice, warning, error, critical, alert, emergency };

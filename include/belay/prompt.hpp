@@ -1,19 +1,22 @@
 // Prompts: messages made ready for a model, with arguments that a person fills in.
 //
-//   R f() / f(Args)                  quick; the arguments are the members of a described struct
-//   task<R> f(call&) / f(call&, Args)  may wait
+//   R f()                                quick
+//   R f(caller const&)                   the same, for one that wants to know who calls
+//   task<R> f(call&)                     may wait
 //
+// With arguments each takes Args as well, a described struct whose members they are, or json::object.
 // R is std::string (one message of the user), std::vector<prompt_message>, or prompt_result.
 #pragma once
 
 #include <belay/content.hpp>
+#include <belay/json.hpp>
 #include <belay/resource.hpp>
 
 #include <memory>
 #include <string>
 #include <vector>
 
-namespace belay {
+namespace belay::inline v0 {
 
 struct prompt_message {
     belay::role from = role::user;
@@ -27,29 +30,8 @@ struct prompt_result {
 };
 
 namespace detail {
-
-template<class R>
-prompt_result to_prompt_result(R value)
-{
-    if constexpr (std::is_same_v<R, prompt_result>)
-        return value;
-    else if constexpr (std::is_same_v<R, std::string>)
-        return {{}, {{role::user, content::text(value)}}};
-    else
-        return {{}, std::move(value)};
-}
-
-struct prompt_definition {
-    std::string name;
-    std::string title;
-    std::string description;
-    std::vector<argument> arguments;
-    std::vector<icon> icons;
-    json::object meta;
-    std::vector<std::pair<std::string, completer>> completers;
-    handler<prompt_result> get;
-};
-
+class server_core;
+struct prompt_definition;
 }
 
 /// A prompt that is being registered. Clients see it when this is destroyed.

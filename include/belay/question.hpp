@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace belay {
+namespace belay::inline v0 {
 
 /// What became of a question.
 enum class action { accepted, declined, cancelled };

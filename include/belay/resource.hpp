@@ -1,29 +1,27 @@
 // Resources: things that a client can read by URI, one by one or as a family with a URI template.
 //
-//   R f()                            a fixed URI; quick
-//   R f(Args)                        a template; the variables are the members of a described struct
-//   task<R> f(call&) / f(call&, Args)  may wait
+//   R f()                                quick
+//   R f(caller const&)                   the same, for one that wants to know who calls
+//   task<R> f(call&)                     may wait
 //
+// For a template each takes Args as well, a described struct whose members are the variables, or json::object.
 // R is std::string (text), blob (bytes), resource_contents, or a described struct (as JSON).
 #pragma once
 
 #include <belay/content.hpp>
 #include <belay/json.hpp>
-#include <belay/schema.hpp>
 #include <belay/task.hpp>
 
-#include <expected>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
-namespace belay {
+namespace belay::inline v0 {
 
 class call;
 
@@ -52,170 +50,8 @@ public:
 using completer = std::function<std::vector<std::string>(std::string_view typed, json::object const& others)>;
 
 namespace detail {
-
-struct argument {
-    std::string name;
-    std::string description;
-    bool is_required = true;
-};
-
-/// A function that was registered, in one of its two forms. Arguments come as a JSON object of strings.
-template<class Out>
-struct handler {
-    using waiting_work = std::move_only_function<task<Out>(call&)>;
-    std::function<std::expected<Out, decode_error>(json::object const&)> quick;
-    std::function<std::expected<waiting_work, decode_error>(json::object const&)> waiting;
-    json::object schema; ///< of the arguments
-};
-
-/// Texts as the types that a schema says: "3" as 3 where it wants a number.
-[[nodiscard]] json::object typed_by(json::object const& schema, json::object const& texts);
-
-template<class Args>
-std::expected<Args, decode_error> read_texts(json::object const& schema, json::object const& in)
-{
-    if constexpr (std::is_same_v<Args, json::object>)
-        return in;
-    else
-        return decode<Args>(typed_by(schema, in));
-}
-
-template<class Args>
-json::object texts_schema_of()
-{
-    if constexpr (std::is_same_v<Args, json::object>)
-        return json::object{{"type", "object"}};
-    else
-        return schema_of<Args>();
-}
-
-// g++ 12: what a coroutine needs lives in its own parameters.
-template<class Out, class R, class F, class... Args>
-task<Out> run_and_convert(Out (*convert)(R), std::shared_ptr<F const> function, call& on, Args... args)
-{
-    R value = co_await (*function)(on, std::move(args)...);
-    co_return convert(std::move(value));
-}
-
-template<class Out, class F>
-struct handler_shape : handler_shape<Out, decltype(&F::operator())> {};
-template<class Out, class R, class... Args>
-struct handler_shape<Out, R (*)(Args...)> {
-    static_assert(
-        is_unknown<R>, "a resource or a prompt is R f(), R f(Args), task<R> f(call&) or task<R> f(call&, Args)");
-    using result_type = R;
-    static handler<Out> make(auto const&, Out (*)(R)) { return {}; }
-};
-template<class Out, class R>
-struct handler_shape<Out, R (*)()> {
-    using result_type = R;
-    static handler<Out> make(auto function, Out (*convert)(R))
-    {
-        handler<Out> made;
-        made.schema = json::object{{"type", "object"}};
-        made.quick = [function, convert](json::object const&) -> std::expected<Out, decode_error> {
-            return convert((*function)());
-        };
-        return made;
-    }
-};
-template<class Out, class R, class Args>
-struct handler_shape<Out, R (*)(Args)> {
-    using result_type = R;
-    static handler<Out> make(auto function, Out (*convert)(R))
-    {
-        using args_type = std::remove_cvref_t<Args>;
-        handler<Out> made;
-        made.schema = texts_schema_of<args_type>();
-        made.quick
-            = [function, convert, schema = made.schema](json::object const& in) -> std::expected<Out, decode_error> {
-            auto args = read_texts<args_type>(schema, in);
-            if (!args)
-                return std::unexpected(std::move(args).error());
-            return convert((*function)(std::move(*args)));
-        };
-        return made;
-    }
-};
-template<class Out, class R>
-struct handler_shape<Out, task<R> (*)(call&)> {
-    using result_type = R;
-    static handler<Out> make(auto function, Out (*convert)(R))
-    {
-        handler<Out> made;
-        made.schema = json::object{{"type", "object"}};
-        made.waiting = [function, convert](
-                           json::object const&) -> std::expected<typename handler<Out>::waiting_work, decode_error> {
-            return typename handler<Out>::waiting_work(
-                [function, convert](call& on) { return run_and_convert<Out, R>(convert, function, on); });
-        };
-        return made;
-    }
-};
-template<class Out, class R, class Args>
-struct handler_shape<Out, task<R> (*)(call&, Args)> {
-    using result_type = R;
-    static handler<Out> make(auto function, Out (*convert)(R))
-    {
-        using args_type = std::remove_cvref_t<Args>;
-        handler<Out> made;
-        made.schema = texts_schema_of<args_type>();
-        made.waiting = [function, convert, schema = made.schema](
-                           json::object const& in) -> std::expected<typename handler<Out>::waiting_work, decode_error> {
-            auto args = read_texts<args_type>(schema, in);
-            if (!args)
-                return std::unexpected(std::move(args).error());
-            return typename handler<Out>::waiting_work([function, convert, args = std::move(*args)](call& on) mutable {
-                return run_and_convert<Out, R>(convert, function, on, std::move(args));
-            });
-        };
-        return made;
-    }
-};
-template<class Out, class C, class R, class... Args>
-struct handler_shape<Out, R (C::*)(Args...) const> : handler_shape<Out, R (*)(Args...)> {};
-template<class Out, class C, class R, class... Args>
-struct handler_shape<Out, R (C::*)(Args...) const noexcept> : handler_shape<Out, R (*)(Args...)> {};
-template<class Out, class R, class... Args>
-struct handler_shape<Out, R (*)(Args...) noexcept> : handler_shape<Out, R (*)(Args...)> {};
-template<class Out, class C, class R, class... Args>
-struct handler_shape<Out, R (C::*)(Args...)> : handler_shape<Out, R (*)(Args...)> {
-    static_assert(is_unknown<C>, "requests run at the same time, so the function is const: no `mutable` lambda");
-};
-
-[[nodiscard]] resource_contents json_contents(json::value const& value);
-
-template<class R>
-resource_contents to_contents(R value)
-{
-    if constexpr (std::is_same_v<R, resource_contents>)
-        return value;
-    else if constexpr (std::is_same_v<R, std::string>)
-        return {{{{}, {}, std::move(value), {}}}};
-    else if constexpr (std::is_same_v<R, blob>)
-        return {{{{}, {}, {}, std::move(value)}}};
-    else
-        return json_contents(encode(value));
-}
-
-struct resource_definition {
-    std::string uri; ///< or a template
-    bool is_template = false;
-    std::string name;
-    std::string title;
-    std::string description;
-    std::string mime;
-    std::optional<std::uint64_t> size;
-    std::optional<belay::annotations> notes;
-    std::vector<icon> icons;
-    json::object meta;
-    std::vector<std::pair<std::string, completer>> completers;
-    std::function<task<void>(call&, std::string)> on_subscribe;
-    handler<resource_contents> read;
-};
-
 class server_core;
-
+struct resource_definition;
 }
 
 class server;

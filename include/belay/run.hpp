@@ -13,7 +13,11 @@
 #include <utility>
 #include <vector>
 
-namespace belay {
+namespace belay::inline v0 {
+
+namespace detail {
+struct access;
+}
 
 /// Flags of your own, beside those of the server: shown by --help, and refused as those are.
 ///
@@ -49,19 +53,18 @@ public:
     /// flags name, and to register tools that need it. What it throws ends the program with the text and exit status 2.
     flags& then(std::function<void()> function);
 
+private:
+    friend struct detail::access;
     struct flag {
-        std::string name; ///< with its dashes
-        std::string shape; ///< empty: it has no value
+        std::string name; // with its dashes
+        std::string shape; // empty: it has no value
         std::string help;
         std::string preset;
         bool is_list = false;
-        /// Throws std::invalid_argument that says what would be right. Without a shape: called with nothing.
+        // Throws std::invalid_argument that says what would be right. Without a shape: called with nothing.
         std::function<void(std::vector<std::string> const&)> set;
     };
-    [[nodiscard]] std::vector<flag> const& all() const noexcept { return all_; }
-    void call_then() const;
 
-private:
     flags& add_number(
         std::string usage, std::string help, std::string preset, std::int64_t least, std::int64_t most,
         std::function<void(std::int64_t)> set);

@@ -42,7 +42,7 @@
 #include <utility>
 #include <vector>
 
-namespace belay {
+namespace belay::inline v0 {
 
 /// What cannot be seen in a member's type: a note in the `docs` of its struct. Each call returns a changed
 /// copy. Keeps views of the texts, which are meant to be literals.

@@ -14,6 +14,7 @@
 #include <belay/call.hpp>
 #include <belay/caller.hpp>
 #include <belay/content.hpp>
+#include <belay/detail/handler_shape.hpp>
 #include <belay/detail/tool_shape.hpp>
 #include <belay/json.hpp>
 #include <belay/prompt.hpp>
@@ -31,7 +32,7 @@
 #include <utility>
 #include <vector>
 
-namespace belay {
+namespace belay::inline v0 {
 
 /// What becomes of a call whose server stops, or is lost, before the call has its answer. `rerun`: where servers share
 /// a store, another one runs it again, once, on the same stream; its caller is told, and is not asked again what it has
@@ -102,6 +103,7 @@ private:
 class server {
 public:
     server(std::string name, std::string version);
+    /// One that was moved from can be assigned to and destroyed; all else throws std::logic_error.
     server(server&&) noexcept = default;
     server& operator=(server&&) noexcept = default;
 
@@ -171,7 +173,9 @@ public:
     /// A notification of your own for every session. Clients pass over methods that they do not know.
     void notify(std::string const& method, json::object const& params);
 
-    /// Runs a quick function on one of the server's loops again and again while it serves. Before the start.
+    /// Runs a quick function on one of the server's loops again and again while it serves. Each process does so by
+    /// itself, also where several share a store: what is to be done once for all of them is not for here. Before the
+    /// start.
     server& every(std::chrono::nanoseconds period, std::function<void()> function);
     /// Called when a client has chosen a level. Before the start.
     server& on_log_level(std::function<void(session const&, log_level)> function);
@@ -184,6 +188,7 @@ public:
 private:
     friend struct detail::access;
 
+    [[nodiscard]] std::shared_ptr<detail::server_core> const& core() const;
     tool_entry add(std::shared_ptr<detail::tool_definition> definition);
     resource_entry add(std::string uri, detail::handler<resource_contents> read);
     prompt_entry add_prompt(std::string name, detail::handler<prompt_result> get);

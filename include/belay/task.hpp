@@ -3,7 +3,7 @@
 
 #include <boost/asio/awaitable.hpp>
 
-namespace belay {
+namespace belay::inline v0 {
 
 template<class T = void>
 using task = boost::asio::awaitable<T>;

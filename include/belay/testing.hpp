@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace belay::testing {
+namespace belay::inline v0::testing {
 
 /// Thrown where a request was answered with a JSON-RPC error.
 class request_error : public std::runtime_error {
@@ -104,7 +104,7 @@ template<class T>
 inline constexpr bool is_no_tool = false;
 
 template<class R, class F, class... Args>
-task<std::string> run_into(std::optional<R>& into, F function, call& on, Args... args)
+task<std::string> run_into(std::optional<R>& into, F const& function, call& on, Args... args)
 {
     R value = co_await function(on, std::move(args)...);
     into.emplace(std::move(value));
@@ -141,22 +141,28 @@ public:
     tool_run(client_options options, F function, Args... args) : bench_(std::move(options))
     {
         if constexpr (std::is_invocable_v<F const&, belay::call&, Args...>)
-            bench_.on().tool("under_test", [this, function, args...](belay::call& on) {
+            bench_.on().tool("under_test", [this, function = std::move(function), args...](belay::call& on) {
                 return detail::run_into<R, F, Args...>(value_, function, on, args...);
             });
         else if constexpr (std::is_invocable_v<F const&, blocking_call&, Args...>)
-            bench_.on().tool("under_test", [this, function, args...](blocking_call& on) {
+            bench_.on().tool("under_test", [this, function = std::move(function), args...](blocking_call& on) {
                 value_.emplace(function(on, args...));
                 return std::string();
             });
+        else if constexpr (std::is_invocable_v<F const&, caller const&, Args...>)
+            bench_.on().tool("under_test", [this, function = std::move(function), args...](caller const& by) {
+                value_.emplace(function(by, args...));
+                return std::string();
+            });
         else if constexpr (std::is_invocable_v<F const&, Args...>)
-            bench_.on().tool("under_test", [this, function, args...] {
+            bench_.on().tool("under_test", [this, function = std::move(function), args...] {
                 value_.emplace(function(args...));
                 return std::string();
             });
         else
             static_assert(
-                detail::is_no_tool<F>, "the function takes call&, blocking_call& or neither, and then these arguments");
+                detail::is_no_tool<F>,
+                "the function takes call&, blocking_call&, caller const& or none of them, and then these arguments");
         bench_.start();
     }
 

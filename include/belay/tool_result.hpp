@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-namespace belay {
+namespace belay::inline v0 {
 
 /// What a tool answers, in full. Without content it is one text block.
 struct tool_result {

@@ -1,5 +1,7 @@
 #include "app/assembly.hpp"
 
+#include "store/memory_store.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -28,6 +30,13 @@ private:
     observe::metrics& metrics_;
 };
 
+std::unique_ptr<store::backend> make_memory_store(
+    settings const& with, base::clock const& clock, base::random_source& random, store::event_counter& counter)
+{
+    // The epoch names this life of the store; 32 bits keep event ids short.
+    return std::make_unique<store::memory_store>(with.runtime.limits, clock, random.next() >> 32, &counter);
+}
+
 /// A core has workers for as long as this lives.
 class assembly::employment {
 public:
@@ -48,12 +57,9 @@ private:
 
 assembly::assembly(
     std::shared_ptr<detail::server_core> core, settings const& with, mounts which, base::clock const& clock,
-    base::random_source& random, base::logger const& log)
+    base::random_source& random, base::logger const& log, store_maker const& make_store)
     : cores_{core}, metrics_(std::make_unique<observe::metrics>()),
-      event_counts_(std::make_unique<event_counts>(*metrics_)),
-      // The epoch names this life of the store; 32 bits keep event ids short.
-      store_(
-          std::make_unique<store::memory_store>(with.runtime.limits, clock, random.next() >> 32, event_counts_.get())),
+      event_counts_(std::make_unique<event_counts>(*metrics_)), store_(make_store(with, clock, random, *event_counts_)),
       node_(std::make_unique<runtime::node>(with.runtime, *store_, random, *metrics_, log)),
       workers_(std::make_unique<base::worker_pool>(with.worker_threads, with.worker_queue))
 {
@@ -82,6 +88,11 @@ void assembly::stop()
     for (auto const& each : cores_)
         each->stop();
     node_->stop();
+}
+
+void assembly::leave()
+{
+    employments_.clear();
 }
 
 }

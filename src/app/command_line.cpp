@@ -2,6 +2,7 @@
 
 #include "app/build_info.hpp"
 #include "app/say.hpp"
+#include "server/access.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -38,7 +39,7 @@ std::string explain(CLI::ParseError const& error, CLI::App const& app, int argc,
 
 void add_own(CLI::App& app, flags const& own, std::map<std::string, std::vector<std::string>>& given)
 {
-    for (auto const& each : own.all()) {
+    for (auto const& each : detail::access::all(own)) {
         if (each.shape.empty()) {
             app.add_flag(each.name, each.help)->group("Options of this program");
             continue;
@@ -52,7 +53,7 @@ void add_own(CLI::App& app, flags const& own, std::map<std::string, std::vector<
 std::expected<void, std::string>
 set_own(CLI::App const& app, flags const& own, std::map<std::string, std::vector<std::string>> const& given)
 {
-    for (auto const& each : own.all()) {
+    for (auto const& each : detail::access::all(own)) {
         if (app.count(each.name) == 0)
             continue;
         auto const found = given.find(each.name);
@@ -120,6 +121,10 @@ std::expected<command_line, int> parse_command_line(
     app.add_flag(
         "--stdio", source.is_stdio,
         "Serve one client over standard input and output, a message per line, instead of HTTP.");
+    bool wants_settings = false;
+    app.add_flag("--settings", wants_settings, "Print the reference of all settings as Markdown and exit.");
+    bool wants_check = false;
+    app.add_flag("--check-config", wants_check, "Print the settings as a belay.toml, or what is wrong, and exit.");
     std::map<std::string, std::vector<std::string>> given_own;
     try {
         add_own(app, own, given_own);
@@ -127,10 +132,6 @@ std::expected<command_line, int> parse_command_line(
         say_error(name, "a flag that the program adds is one of the server's; --settings lists those");
         return std::unexpected(2);
     }
-    bool wants_settings = false;
-    app.add_flag("--settings", wants_settings, "Print the reference of all settings as Markdown and exit.");
-    bool wants_check = false;
-    app.add_flag("--check-config", wants_check, "Print the settings as a belay.toml, or what is wrong, and exit.");
     try {
         app.parse(argc, argv);
     } catch (CLI::Success const& asked) {

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace belay {
+namespace belay::inline v0 {
 
 namespace {
 
@@ -127,12 +127,6 @@ flags& flags::then(std::function<void()> function)
 {
     then_.push_back(std::move(function));
     return *this;
-}
-
-void flags::call_then() const
-{
-    for (auto const& each : then_)
-        each();
 }
 
 }

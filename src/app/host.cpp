@@ -58,6 +58,11 @@ settings settings_from(host_settings const& given, program of)
         set_or_throw(table, key, values);
     if (auto const completed = complete(chosen); !completed)
         throw std::invalid_argument(completed.error());
+    // They are told by the environment, and can be taken once.
+    for (auto const& address : chosen.http.listen)
+        if (http::parse_listen(address)->kind == http::listen_address::kind::inherited)
+            throw std::invalid_argument(
+                "listen: " + address + " is for programs; a host is told HOST:PORT or unix:PATH");
     return chosen;
 }
 
@@ -71,9 +76,26 @@ base::logger logger_for(
         std::move(level),
         [write = std::move(write), is_open = std::move(is_open)](
             log_level severity, std::string_view message, std::span<log_field const> fields) {
-            if (is_open->load())
+            if (!is_open->load())
+                return;
+            try {
                 write({severity, message, fields});
+            } catch (...) { // there is no place left to say it
+            }
         }};
+}
+
+std::function<std::uint64_t()> counter_for(std::function<std::uint64_t()> dropped)
+{
+    if (!dropped)
+        return {};
+    return [dropped = std::move(dropped), last = std::make_shared<std::atomic<std::uint64_t>>(0)] {
+        try {
+            *last = dropped();
+        } catch (...) { // nothing new is known
+        }
+        return last->load();
+    };
 }
 
 }
@@ -81,7 +103,8 @@ base::logger logger_for(
 host_body::host_body(
     std::shared_ptr<detail::server_core> core, settings settings, program of, host_log log,
     boost::asio::io_context* given)
-    : core_(std::move(core)), settings_(std::move(settings)), of_(of), given_(given), dropped_(std::move(log.dropped)),
+    : core_(std::move(core)), settings_(std::move(settings)), of_(of), given_(given),
+      dropped_(counter_for(std::move(log.dropped))),
       level_(std::make_shared<std::atomic<base::log_threshold>>(settings_.log_level)),
       log_(logger_for(std::move(log.write), level_, is_log_open_))
 {
@@ -94,7 +117,12 @@ void host_body::start()
     serving_.emplace(
         core_, settings_, clock_, random_, log_,
         http_surroundings{dropped_, given_, std::weak_ptr<void>(weak_from_this())});
-    serving_->start();
+    try {
+        serving_->start();
+    } catch (...) {
+        serving_.reset();
+        throw;
+    }
 }
 
 void host_body::stop()
@@ -148,7 +176,7 @@ settings_changes host_body::take_over(settings fresh)
 
 }
 
-namespace belay {
+namespace belay::inline v0 {
 
 host_settings& host_settings::set(std::string key, std::string value)
 {

@@ -2,6 +2,7 @@
 
 #include "app/console.hpp"
 
+#include <boost/asio/post.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +27,9 @@ http_host::http_host(
         loops_.push_back(std::make_unique<base::io_loop>(clock, *around_.given));
     for (unsigned i = 0; !around_.given && i < settings_.threads; ++i)
         loops_.push_back(std::make_unique<base::io_loop>(clock));
-    whole_ = std::make_unique<assembly>(std::move(core), settings_, assembly::mounts::served, clock, random, log_);
+    whole_ = std::make_unique<assembly>(
+        std::move(core), settings_, assembly::mounts::served, clock, random, log_, around_.make_store);
+    store_health_ = whole_->store().on_health([is_well = is_store_well_](bool now) { is_well->store(now); });
     endpoint_ = std::make_unique<transport::streamable_http>(node(), whole_->core(), settings_.transport);
     add_routes();
     add_mounts();
@@ -52,7 +55,7 @@ http_host::http_host(
 
 http_host::~http_host()
 {
-    if (around_.given) // abandoned, or stopped
+    if (around_.given) // abandoned, or never started
         return;
     cut_off();
     join_threads();
@@ -82,15 +85,20 @@ void http_host::add_routes()
         });
     };
     get("/healthz", [](http::exchange& exchange) { http::respond_text(exchange, 200, "ok"); });
-    get("/readyz", [this](http::exchange& exchange) {
-        if (node().departures().is_draining())
-            http::respond_text(exchange, 503, "draining", {{"Retry-After", "5"}});
-        else
-            http::respond_text(exchange, 200, "ready");
-    });
+    get("/readyz", [this](http::exchange& exchange) { answer_ready(exchange); });
     get("/metrics", [this](http::exchange& exchange) {
         exchange.respond({200, "text/plain; version=0.0.4; charset=utf-8", {}}, metrics_text());
     });
+}
+
+void http_host::answer_ready(http::exchange& exchange)
+{
+    if (node().departures().is_draining())
+        http::respond_text(exchange, 503, "draining", {{"Retry-After", "5"}});
+    else if (!is_store_well_->load())
+        http::respond_text(exchange, 503, "the store cannot be reached", {{"Retry-After", "1"}});
+    else
+        http::respond_text(exchange, 200, "ready");
 }
 
 std::string http_host::metrics_text()
@@ -139,15 +147,30 @@ void http_host::write_access(http::access_record const& record) const
 
 void http_host::start()
 {
-    loops_.front()->post([this] { whole_->start(*loops_.front()); });
-    if (around_.given) {
+    if (around_.given)
         loops_.front()->set_keeper(around_.keeper);
-        return;
-    }
+    else
+        start_threads();
+    // Last: from here on others are in here.
+    loops_.front()->post([this] {
+        whole_->start(*loops_.front());
+        http_->start();
+        if (admin_http_)
+            admin_http_->start();
+    });
+}
+
+void http_host::start_threads()
+try {
     for (auto const& loop : loops_)
         thread_ids_.push_back(threads_.emplace_back([&loop] { loop->run(); }).get_id());
     if (settings_.stall_warning > base::duration::zero())
         watch_loops();
+} catch (...) { // the system gives no more threads
+    for (auto const& loop : loops_)
+        loop->stop();
+    join_threads();
+    throw;
 }
 
 void http_host::watch_loops()
@@ -191,12 +214,13 @@ void http_host::tell_stall(base::stall const& stall)
 
 void http_host::wait()
 {
-    {
-        base::lock lock(stopped_mutex_);
-        if (!has_stopped_ && is_on_own_thread())
+    if (!ending_->is_over()) {
+        if (is_on_own_thread())
             throw std::logic_error("a host cannot be waited for on a thread that it needs to stop");
-        while (!has_stopped_)
-            lock.wait(stopped_);
+        if (around_.given && around_.given->stopped())
+            throw std::logic_error(
+                "a host cannot be waited for while its context is stopped; run the context, or destroy the host");
+        ending_->wait();
     }
     if (!is_on_own_thread())
         join_threads();
@@ -209,6 +233,14 @@ void http_host::join_threads()
         if (thread.joinable())
             thread.join();
     watch_ = {};
+    leave_server();
+}
+
+void http_host::leave_server()
+{
+    // A blocking tool that still runs may use what the server has.
+    if (!is_held_up())
+        whole_->leave();
 }
 
 bool http_host::is_on_own_thread() const
@@ -220,15 +252,22 @@ bool http_host::is_on_own_thread() const
 
 void http_host::abandon()
 {
-    {
-        base::lock const lock(stopped_mutex_);
-        if (has_stopped_)
-            return;
-    }
     auto& loop = *loops_.front();
-    cut_off();
-    if (!around_.given->stopped() && !loop.is_on_this_thread())
-        return wait();
+    if (!ending_->is_over() && !loop.stop_unless_run()) {
+        cut_off();
+        if (loop.is_on_this_thread() || around_.given->stopped())
+            stop_here();
+        else
+            ending_->wait();
+    }
+    workers().stop();
+    workers().wait_until_idle();
+    leave_server();
+}
+
+void http_host::stop_here()
+{
+    auto& loop = *loops_.front();
     loop.run_posted();
     // Where a blocking tool does not return, a timer would have given it some time.
     loop.post([this] { stop_loops(); });
@@ -245,8 +284,21 @@ void http_host::shut_down()
         log_.info("stopping; running calls: {}", node().departures().running_calls());
         limit_ = std::make_unique<base::timer>(loops_.front()->timers(), [this] { interrupt_calls(); });
         limit_->after(settings_.drain);
+        send_away();
         drain_step();
     });
+}
+
+void http_host::send_away()
+{
+    // Where the store stays, callers need not wait here for calls that run on: they come back to whoever is there then.
+    // With a shared store that is another process, now; with a disk of its own it may still be this one.
+    auto const promise = whole_->store().promise();
+    if (promise == store::durability::process)
+        return;
+    if (promise == store::durability::shared)
+        http_->stop_accepting();
+    node().attachments().close_all(engine::close_reason::draining);
 }
 
 void http_host::interrupt_calls()
@@ -310,10 +362,32 @@ void http_host::stop_loops()
     whole_->stop();
     for (auto const& loop : loops_)
         loop->stop();
-    // Last, and with the lock: whoever waits may destroy this at once.
-    base::lock const lock(stopped_mutex_);
-    has_stopped_ = true;
-    stopped_.notify_all();
+    if (!around_.given)
+        return ending_->tell();
+    leave_server();
+    // Whoever waits may destroy this at once, and functions that were cancelled just now are still on their way: after
+    // those, and without this.
+    boost::asio::post(*around_.given, [ending = ending_] { ending->tell(); });
+}
+
+void http_host::ending::tell()
+{
+    base::lock const lock(mutex_);
+    is_over_ = true;
+    changed_.notify_all();
+}
+
+void http_host::ending::wait()
+{
+    base::lock lock(mutex_);
+    while (!is_over_)
+        lock.wait(changed_);
+}
+
+bool http_host::ending::is_over()
+{
+    base::lock const lock(mutex_);
+    return is_over_;
 }
 
 void http_host::stop_now()
@@ -323,6 +397,7 @@ void http_host::stop_now()
             return stop_serving();
         phase_ = phase::draining;
         node().departures().drain();
+        send_away();
         interrupt_calls();
         drain_step();
     });

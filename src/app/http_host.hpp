@@ -29,6 +29,7 @@ struct http_surroundings {
     boost::asio::io_context* given = nullptr;
     /// What owns all that frames on the given context use.
     std::weak_ptr<void> keeper{};
+    store_maker make_store = make_memory_store;
 };
 
 class http_host {
@@ -40,12 +41,14 @@ public:
     /// Stops without waiting for calls.
     ~http_host();
 
-    /// Runs the loops on threads of their own, or on the context that it was given.
+    /// Runs the loops on threads of their own, or on the context that it was given. If it throws, because there are no
+    /// threads to be had, nothing has been served and nothing runs.
     void start();
-    /// Waits until it has stopped. Throws std::logic_error on a thread that would wait for itself.
+    /// Waits until it has stopped. Throws std::logic_error on a thread that would wait for itself, and if the context
+    /// that it was given is stopped.
     void wait();
-    /// On a given context: stops without waiting for calls, now if nobody else runs the context, and otherwise as soon
-    /// as it is run. Waits for that.
+    /// On a given context: stops without waiting for calls, now if nobody else can run the context, and otherwise as
+    /// soon as it is run. Waits for that, and for blocking tools.
     void abandon();
     /// Stops as on SIGTERM: calls may finish within the drain time, the rest is interrupted. From any thread.
     void shut_down();
@@ -65,7 +68,6 @@ public:
     [[nodiscard]] std::string admin_address() const;
     [[nodiscard]] std::uint16_t port() const;
     [[nodiscard]] runtime::node& node() noexcept { return whole_->node(); }
-    [[nodiscard]] store::memory_store& store() noexcept { return whole_->store(); }
     [[nodiscard]] observe::metrics& metrics() noexcept { return whole_->metrics(); }
     [[nodiscard]] base::worker_pool& workers() noexcept { return whole_->workers(); }
     [[nodiscard]] http::server_statistics http_statistics() const { return http_->statistics(); }
@@ -80,14 +82,22 @@ private:
     void watch_loops();
     void tell_stall(base::stall const& stall);
     void write_access(http::access_record const& record) const;
+    void answer_ready(http::exchange& exchange);
     void drain_step();
+    /// Closes what only waits here, if it can wait elsewhere.
+    void send_away();
     void interrupt_calls();
     void close_connections();
     /// Stops without waiting for anything: whoever destroys this may have a clock that stands still.
     void cut_off();
+    /// The rest of it, inside of this. On a given context that nobody else runs.
+    void stop_here();
     void stop_serving();
     void stop_loops();
+    void start_threads();
     void join_threads();
+    /// Others may serve the server from now on. Where none of its loops runs it any more.
+    void leave_server();
     [[nodiscard]] bool is_on_own_thread() const;
 
     settings settings_;
@@ -95,6 +105,8 @@ private:
     base::logger log_;
     std::vector<std::unique_ptr<base::io_loop>> loops_;
     std::unique_ptr<assembly> whole_; // after the loops, which it uses
+    std::shared_ptr<std::atomic<bool>> is_store_well_ = std::make_shared<std::atomic<bool>>(true);
+    std::unique_ptr<store::watch_handle> store_health_;
     std::unique_ptr<transport::streamable_http> endpoint_;
     std::vector<std::unique_ptr<transport::stateless_http>> mounts_;
     http::router router_;
@@ -106,14 +118,24 @@ private:
     std::unique_ptr<http::server> admin_http_; // null: off
     base::mutex threads_mutex_; // of whoever joins them
     std::vector<std::thread> threads_;
-    std::vector<std::thread::id> thread_ids_; // from the start on
+    std::vector<std::thread::id> thread_ids_; // complete before anything is served
     std::jthread watch_; // of the loops
 
     base::mutex metrics_mutex_; // of metrics_text(): counters that others keep are copied by one at a time
 
-    base::mutex stopped_mutex_;
-    std::condition_variable stopped_;
-    bool has_stopped_ BELAY_GUARDED_BY(stopped_mutex_) = false;
+    /// That it has stopped. From any thread.
+    class ending {
+    public:
+        void tell();
+        void wait();
+        [[nodiscard]] bool is_over();
+
+    private:
+        base::mutex mutex_;
+        std::condition_variable changed_;
+        bool is_over_ BELAY_GUARDED_BY(mutex_) = false;
+    };
+    std::shared_ptr<ending> ending_ = std::make_shared<ending>(); // whoever tells it may outlive this
 
     // On the first loop.
     enum class phase { serving, draining, closing, stopped } phase_ = phase::serving;

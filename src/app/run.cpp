@@ -19,7 +19,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-namespace belay {
+namespace belay::inline v0 {
 
 int run(server const& server, int argc, char** argv, flags const& own)
 {
@@ -28,7 +28,7 @@ int run(server const& server, int argc, char** argv, flags const& own)
     if (!parsed)
         return parsed.error();
     try {
-        own.call_then();
+        detail::access::call_then(own);
     } catch (std::exception const& error) {
         app::say_error(core.name(), error.what());
         return 2;
@@ -183,7 +183,10 @@ int serve(server const& server, command_line const& with)
               };
         signals.async_wait(on_signal);
         host.start();
-        std::thread signal_thread([&] { signals_loop.run(); });
+        std::jthread signal_thread([&](std::stop_token const& end) {
+            std::stop_callback const stops(end, [&] { signals_loop.stop(); });
+            signals_loop.run();
+        });
 
         {
             // The way of the log: nobody may be there to read it.
@@ -193,7 +196,7 @@ int serve(server const& server, command_line const& with)
         }
         notify_service_manager("READY=1");
         host.wait();
-        signals_loop.stop();
+        signal_thread.request_stop();
         signal_thread.join();
         if (host.is_held_up()) {
             // Its threads cannot be ended and must not outlive what they use: so all of the process ends here.

@@ -10,7 +10,7 @@
 
 #include <map>
 
-namespace belay::testing {
+namespace belay::inline v0::testing {
 
 namespace {
 

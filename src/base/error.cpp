@@ -1,6 +1,6 @@
 #include <belay/error.hpp>
 
-namespace belay {
+namespace belay::inline v0 {
 
 namespace {
 

@@ -30,7 +30,14 @@ int digit_value(char c) noexcept
 std::optional<std::uint64_t> parse_digits(std::string_view text) noexcept
 {
     std::uint64_t value = 0;
-    for (char const c : text) {
+    auto const fitting = text.substr(0, half_digits - 1); // 62^10 is less than 2^60
+    for (char const c : fitting) {
+        int const digit = digit_value(c);
+        if (digit < 0)
+            return std::nullopt;
+        value = value * 62 + static_cast<std::uint64_t>(digit);
+    }
+    for (char const c : text.substr(fitting.size())) {
         int const digit = digit_value(c);
         if (digit < 0 || __builtin_mul_overflow(value, std::uint64_t(62), &value)
             || __builtin_add_overflow(value, static_cast<std::uint64_t>(digit), &value))

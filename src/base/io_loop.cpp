@@ -5,11 +5,9 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 
-#include <atomic>
 #include <deque>
 #include <mutex>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
 namespace belay::base {
@@ -37,7 +35,6 @@ public:
     bool run_one()
     {
         std::lock_guard const running(running_);
-        runner_ = std::this_thread::get_id();
         work next;
         {
             base::lock const lock(mutex_);
@@ -46,6 +43,7 @@ public:
             next = std::move(posted_.front());
             posted_.pop_front();
         }
+        has_run_ = true;
         next();
         return true;
     }
@@ -53,7 +51,6 @@ public:
     void run(auto const& now)
     {
         std::lock_guard const running(running_);
-        runner_ = std::this_thread::get_id();
         if (is_open())
             now();
     }
@@ -64,10 +61,12 @@ public:
         is_open_ = false;
         dropped.swap(posted_);
     }
-    [[nodiscard]] bool is_on_this_thread() const noexcept
+    bool close_unless_run()
     {
-        auto const last = runner_.load();
-        return last == std::this_thread::get_id() || last == std::thread::id();
+        std::lock_guard const running(running_);
+        if (!has_run_)
+            close();
+        return !has_run_;
     }
 
 private:
@@ -79,7 +78,7 @@ private:
 
     // Held while work runs. It may run more: whoever destroys a host inside a function on the loop does.
     std::recursive_mutex running_;
-    std::atomic<std::thread::id> runner_{};
+    bool has_run_ = false; // with running_
     base::mutex mutex_;
     std::deque<work> posted_ BELAY_GUARDED_BY(mutex_);
     bool is_open_ BELAY_GUARDED_BY(mutex_) = true;
@@ -176,9 +175,14 @@ void io_loop::run_posted()
         ;
 }
 
+bool io_loop::stop_unless_run()
+{
+    return guest_->close_unless_run();
+}
+
 bool io_loop::is_on_this_thread() const noexcept
 {
-    return guest_->is_on_this_thread();
+    return context_.get_executor().running_in_this_thread();
 }
 
 io_loop& io_loop_of(loop& loop)

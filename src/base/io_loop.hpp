@@ -35,7 +35,9 @@ public:
 
     /// Runs what was posted here and now, and nothing else of the context. Where no other thread runs it.
     void run_posted();
-    /// Whether this thread is the one to run the context: it was the last to, or none has yet.
+    /// If nothing that was posted has run yet: stop(), and nothing ever will. False otherwise. From any thread.
+    [[nodiscard]] bool stop_unless_run();
+    /// Whether this is called inside of run() or poll() of the context.
     [[nodiscard]] bool is_on_this_thread() const noexcept;
     /// What coroutines on this loop use, and hold with keeper(): a frame may stay in the context of a guest for longer
     /// than the guest.

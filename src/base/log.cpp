@@ -9,7 +9,7 @@
 #include <string>
 #include <unistd.h>
 
-namespace belay {
+namespace belay::inline v0 {
 
 namespace {
 

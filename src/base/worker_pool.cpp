@@ -71,6 +71,13 @@ void worker_pool::on_idle(std::move_only_function<void()> idle)
     idle();
 }
 
+void worker_pool::wait_until_idle()
+{
+    base::lock lock(mutex_);
+    while (running_ > 0)
+        lock.wait(rested_);
+}
+
 std::size_t worker_pool::running() const
 {
     base::lock const lock(mutex_);
@@ -105,6 +112,8 @@ void worker_pool::run()
         next = nullptr;
         lock.relock();
         --running_;
+        if (running_ == 0)
+            rested_.notify_all();
         if (running_ == 0 && is_stopped_ && idle_) {
             auto idle = std::exchange(idle_, nullptr);
             lock.unlock();

@@ -36,6 +36,8 @@ public:
     void stop();
     /// Calls the function once nothing is running, after stop(): at once, or on a worker's thread.
     void on_idle(std::move_only_function<void()> idle);
+    /// Waits until nothing is running, after stop(). Not on a worker's thread.
+    void wait_until_idle();
 
     [[nodiscard]] std::size_t running() const;
     [[nodiscard]] std::size_t queued() const;
@@ -54,6 +56,7 @@ private:
     std::size_t const max_queue_;
     mutable base::mutex mutex_;
     std::condition_variable more_;
+    std::condition_variable rested_; // nothing is running
     std::deque<entry> queue_ BELAY_GUARDED_BY(mutex_);
     std::vector<std::thread> threads_ BELAY_GUARDED_BY(mutex_);
     std::size_t running_ BELAY_GUARDED_BY(mutex_) = 0;

@@ -81,14 +81,13 @@ void follower::page_read(store::page const& page, base::time_point now, follower
     if (is_done_)
         return;
     is_reading_ = false;
+    bool const ends_here = is_last(page);
     if (is_first_page_) {
         is_first_page_ = false;
         sent_ = page.state.reader.sent;
         delivered_ = std::max(position_, page.state.reader.delivered);
         has_output_ = true; // the head of the answer, even if there is nothing else
-        note(out, true);
     }
-    std::size_t bytes = 0;
     auto const tell_gap = [&](std::uint64_t to) {
         out.push_back(send_gap{position_ + 1, to, std::exchange(restarted_, false)});
         position_ = to;
@@ -108,7 +107,6 @@ void follower::page_read(store::page const& page, base::time_point now, follower
         ++given_;
         position_ = event.sequence;
         offset_ = event.end_offset;
-        bytes += event.payload->size();
         has_output_ = true;
         tell_caught_up(out);
     }
@@ -127,10 +125,8 @@ void follower::page_read(store::page const& page, base::time_point now, follower
         has_news_ = true;
     else if (page.state.finished)
         is_finished_ = true;
-    if (is_finished_ && bytes <= end_at_once_bytes) {
-        finish(close_reason::finished, out);
-        return;
-    }
+    if (ends_here)
+        return finish(close_reason::finished, out);
     if (has_output_) {
         last_output_ = now;
         is_writing_ = true;
@@ -139,6 +135,17 @@ void follower::page_read(store::page const& page, base::time_point now, follower
     } else {
         advance(out);
     }
+}
+
+/// Whether the stream ends with the page, in one write.
+bool follower::is_last(store::page const& page) const noexcept
+{
+    std::size_t bytes = 0;
+    for (auto const& event : page.events)
+        bytes += event.sequence > position_ ? event.payload->size() : 0;
+    bool const is_rest = page.events.empty() || page.events.back().sequence >= page.state.top.sequence
+        || position_ >= page.state.top.sequence;
+    return page.state.finished && is_rest && bytes <= end_at_once_bytes;
 }
 
 void follower::tell_caught_up(follower_actions& out)
@@ -172,7 +179,7 @@ void follower::dismissed(close_reason reason, std::optional<std::chrono::millise
     advance(out); // it may have been closing already, and have waited for this
 }
 
-void follower::drained(std::uint64_t written, follower_actions& out)
+void follower::drained(std::uint64_t written, base::time_point now, follower_actions& out)
 {
     if (is_done_ || !is_writing_)
         return;
@@ -184,18 +191,18 @@ void follower::drained(std::uint64_t written, follower_actions& out)
             out.push_back(ask_arrived{});
     }
     if (position_ != noted_)
-        note(out, true);
+        note_soon(now, out);
     advance(out);
 }
 
-void follower::arrived(std::uint64_t written, std::uint64_t unacknowledged, follower_actions& out)
+void follower::arrived(std::uint64_t written, std::uint64_t unacknowledged, base::time_point now, follower_actions& out)
 {
     if (is_done_)
         return;
     auto const before = delivered_;
     confirm(written, unacknowledged);
     if (delivered_ != before)
-        note(out, true);
+        note_soon(now, out);
     if (writes_.size() >= remembered_writes) { // a slow peer: every second one says enough
         std::size_t kept = 0;
         for (std::size_t at = 1; at < writes_.size(); at += 2)
@@ -224,6 +231,8 @@ void follower::tick(base::time_point now, follower_actions& out)
         return;
     if (!writes_.empty())
         out.push_back(ask_arrived{});
+    if (mark_due_ && now >= *mark_due_)
+        note_soon(now, out);
     if (read_again_at_ && now >= *read_again_at_ && !is_reading_) {
         read_again_at_.reset();
         has_news_ = true;
@@ -306,7 +315,20 @@ void follower::detach(std::uint64_t written, std::uint64_t unacknowledged, follo
 void follower::note(follower_actions& out, bool attached)
 {
     noted_ = position_;
+    noted_offset_ = offset_;
+    mark_due_.reset();
     out.push_back(note_mark{{attached, position_, offset_, sent_, std::exchange(given_, 0), delivered_}});
+}
+
+void follower::note_soon(base::time_point now, follower_actions& out)
+{
+    bool const is_much = position_ - noted_ >= settings_.mark_events || offset_ - noted_offset_ >= settings_.mark_bytes;
+    if (!is_much && noted_at_ && now < *noted_at_ + settings_.mark_gap) {
+        mark_due_ = *noted_at_ + settings_.mark_gap;
+        return;
+    }
+    noted_at_ = now;
+    note(out, true);
 }
 
 base::time_point follower::next_tick() const noexcept
@@ -318,6 +340,8 @@ base::time_point follower::next_tick() const noexcept
         when = std::min(when, last_output_ + arrival_time);
     if (read_again_at_)
         when = std::min(when, *read_again_at_);
+    if (mark_due_)
+        when = std::min(when, *mark_due_);
     return when;
 }
 

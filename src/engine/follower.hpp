@@ -37,6 +37,12 @@ struct follower_settings {
     base::duration keepalive = std::chrono::seconds(15);
     base::duration max_age = base::duration::zero(); ///< zero: off
     store::read_limit page;
+    // A mark is told when the position has moved so far since the last one, or so long after that: each is a command to
+    // the store, and wakes the call. A quarter of the flow window, so that a call never waits for one that is held
+    // back.
+    std::uint64_t mark_events = 125;
+    std::uint64_t mark_bytes = 1u << 20;
+    base::duration mark_gap = std::chrono::milliseconds(20);
 };
 
 // What the driver is to do, in order.
@@ -106,26 +112,31 @@ public:
     /// What it asked for is not its to have any more.
     void dismissed(close_reason reason, std::optional<std::chrono::milliseconds> retry, follower_actions& out);
     /// All that was flushed is with the kernel; `written` counts the connection's bytes so far.
-    void drained(std::uint64_t written, follower_actions& out);
+    void drained(std::uint64_t written, base::time_point now, follower_actions& out);
     /// How far the connection's bytes have come: `unacknowledged` of those written may not have arrived.
-    void arrived(std::uint64_t written, std::uint64_t unacknowledged, follower_actions& out);
+    void arrived(std::uint64_t written, std::uint64_t unacknowledged, base::time_point now, follower_actions& out);
     void tick(base::time_point now, follower_actions& out);
     /// End the connection, not the stream, after what is being written. `retry` tells the client when to return.
     void close(close_reason reason, std::optional<std::chrono::milliseconds> retry, follower_actions& out);
     /// The connection is gone. The numbers are those of arrived().
     void detach(std::uint64_t written, std::uint64_t unacknowledged, follower_actions& out);
 
-    /// Whether it has seen the stream, and so has left a mark on it.
+    /// Whether it has seen the stream, so that it can leave a mark on it.
     [[nodiscard]] bool has_read() const noexcept { return !is_first_page_; }
     [[nodiscard]] bool is_done() const noexcept { return is_done_; }
     [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
     /// When tick() is next of use.
     [[nodiscard]] base::time_point next_tick() const noexcept;
+    /// When tick() tells a mark that was held back.
+    [[nodiscard]] std::optional<base::time_point> mark_due() const noexcept { return mark_due_; }
 
 private:
     void prime(follower_actions& out);
+    [[nodiscard]] bool is_last(store::page const& page) const noexcept;
     void advance(follower_actions& out);
     void note(follower_actions& out, bool attached);
+    /// There is something to note: now, or soon together with what comes after it.
+    void note_soon(base::time_point now, follower_actions& out);
     void confirm(std::uint64_t written, std::uint64_t unacknowledged);
     void tell_caught_up(follower_actions& out);
     void finish(close_reason reason, follower_actions& out);
@@ -136,6 +147,9 @@ private:
     std::uint64_t sent_ = 0; // highest sequence ever given to a reader of this stream
     std::uint64_t delivered_; // what is known to have arrived, on this connection or before
     std::uint64_t noted_; // position of the last note
+    std::uint64_t noted_offset_ = 0;
+    std::optional<base::time_point> noted_at_;
+    std::optional<base::time_point> mark_due_;
     std::optional<std::uint64_t> replay_end_; // the last event that was there before this connection
     priming priming_;
     bool restarted_;

@@ -57,6 +57,7 @@ struct connection_site {
     std::unique_ptr<char[]> scratch;
     std::string head;
     std::string gathered; // an answer that is being sent
+    std::optional<std::string> last_host; // that the policy has allowed
     std::vector<std::unique_ptr<request_reader>> spare_readers;
     std::vector<std::unique_ptr<char[]>> spare_inputs;
     connection* first = nullptr; // the open ones

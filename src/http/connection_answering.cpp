@@ -211,7 +211,7 @@ void connection::dispatch()
     is_head_request_ = reader_->method() == method::head;
     is_get_request_ = reader_->method() == method::get;
     begin_record();
-    auto const verdict = site_.policy.judge(*reader_);
+    auto const verdict = site_.policy.judge(*reader_, site_.last_host);
     answers_page_ = verdict == policy::verdict::allowed_page;
     if (verdict == policy::verdict::bad_host || verdict == policy::verdict::bad_origin) {
         count(site_.refused_requests);

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
+#include <cstring>
 #include <utility>
 
 namespace belay::http {
@@ -25,14 +27,35 @@ constexpr auto token_bytes = [] {
     return is_token;
 }();
 
+constexpr std::uint64_t each_byte = 0x0101010101010101;
+
+/// The high bit of each of eight bytes that is a letter, a digit or a dash, as nearly all bytes of names are.
+constexpr std::uint64_t common_bytes(std::uint64_t bytes) noexcept
+{
+    // A sum's high bit says that a byte of 7 bits is not below the bound; no sum runs over into the next byte.
+    auto const is_from = [](std::uint64_t low, unsigned char bound) { return low + each_byte * (0x80u - bound); };
+    auto const low = bytes & (each_byte * 0x7f);
+    auto const small = low | (each_byte * 0x20);
+    auto const is_letter = is_from(small, 'a') & ~is_from(small, 'z' + 1);
+    auto const is_digit = is_from(low, '0') & ~is_from(low, '9' + 1);
+    auto const is_other = is_from(low ^ (each_byte * '-'), 1);
+    return (is_letter | is_digit | ~is_other) & ~bytes & (each_byte * 0x80);
+}
+
 /// How many bytes of a token it begins with.
 std::size_t token_size(std::string_view text) noexcept
 {
-    auto const is_token = [&](std::size_t at) { return token_bytes[static_cast<unsigned char>(text[at])]; };
     std::size_t size = 0;
-    while (size + 4 <= text.size() && is_token(size) && is_token(size + 1) && is_token(size + 2) && is_token(size + 3))
-        size += 4;
-    while (size < text.size() && is_token(size))
+    if constexpr (std::endian::native == std::endian::little)
+        for (; size + 8 <= text.size(); size += 8) {
+            std::uint64_t bytes = 0;
+            std::memcpy(&bytes, text.data() + size, 8);
+            if (auto const rare = ~common_bytes(bytes) & (each_byte * 0x80); rare != 0) {
+                size += static_cast<std::size_t>(std::countr_zero(rare)) / 8;
+                break;
+            }
+        }
+    while (size < text.size() && token_bytes[static_cast<unsigned char>(text[size])])
         ++size;
     return size;
 }
@@ -41,19 +64,31 @@ std::size_t token_size(std::string_view text) noexcept
 
 refusal head_parser::parse()
 {
-    auto rest = head_;
-    auto const next_line = [&] {
-        auto const size = rest.find('\r');
-        auto const line = rest.substr(0, size);
-        rest.remove_prefix(size + 2);
-        return line;
-    };
-    if (auto const why = take_first_line(next_line()); why.status != 0)
+    auto const first = next_line();
+    if (!first)
+        return bad_line_end;
+    if (auto const why = take_first_line(*first); why.status != 0)
         return why;
-    for (auto line = next_line(); !line.empty(); line = next_line())
-        if (auto const why = take_field(line); why.status != 0)
+    for (;;) {
+        auto const line = next_line();
+        if (!line)
+            return bad_line_end;
+        if (line->empty())
+            return good;
+        if (auto const why = take_field(*line); why.status != 0)
             return why;
-    return good;
+    }
+}
+
+std::optional<std::string_view> head_parser::next_line()
+{
+    auto const line = text_.substr(size, text_.find('\r', size) - size);
+    auto const end = size + line.size();
+    if (text_.size() - end < 2 || text_[end + 1] != '\n')
+        return std::nullopt;
+    size = end + 2;
+    ++lines;
+    return line;
 }
 
 refusal head_parser::take_first_line(std::string_view line)
@@ -87,7 +122,7 @@ refusal head_parser::take_field(std::string_view line)
     auto const key = field_key(name);
     if (fields_.size() == most_)
         return head_too_large;
-    fields_.push_back({piece_of(head_, name), piece_of(head_, value), key});
+    fields_.add(piece_of(text_, name), piece_of(text_, value), key);
     return look_at(key, name, value);
 }
 

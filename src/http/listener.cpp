@@ -30,10 +30,10 @@ listener::listener(
     base::logger log, std::atomic<std::size_t>& open_connections, http::in_flight& in_flight, int descriptor,
     int family)
     : site_(loop, settings, policy, handler, open_connections, in_flight), log_(std::move(log)),
-      acceptor_(loop.context()), retry_(loop.timers(), [this] { watch(); }), protocol_(family, 0),
-      reserve_(::open("/dev/null", O_RDONLY | O_CLOEXEC))
+      acceptor_(loop.context()), retry_(loop.timers(), [this] { watch(); }), protocol_(family, 0)
 {
     acceptor_.assign(protocol_, descriptor);
+    reserve_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
 listener::~listener()

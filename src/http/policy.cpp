@@ -162,7 +162,13 @@ bool policy::allows_origin(std::string_view origin, std::string_view host) const
     return place && same_place(*parts, *place);
 }
 
-policy::verdict policy::judge(request const& request) const noexcept
+policy::verdict policy::judge(request const& request) const
+{
+    std::optional<std::string> none;
+    return judge(request, none);
+}
+
+policy::verdict policy::judge(request const& request, std::optional<std::string>& last_host) const
 {
     auto const exempt = [&] {
         return std::find(settings_.exempt_paths.begin(), settings_.exempt_paths.end(), request.path())
@@ -170,8 +176,11 @@ policy::verdict policy::judge(request const& request) const noexcept
     };
     // HTTP/1.0 may come without Host: then there is no name to trust.
     auto const host = request.header("Host").value_or(std::string_view());
-    if (!allows_host(host))
-        return exempt() ? verdict::allowed : verdict::bad_host;
+    if (last_host != host) {
+        if (!allows_host(host))
+            return exempt() ? verdict::allowed : verdict::bad_host;
+        last_host = host;
+    }
     auto const origin = request.header("Origin");
     if (!origin)
         return verdict::allowed;

@@ -43,7 +43,9 @@ public:
         bad_host,
         bad_origin,
     };
-    [[nodiscard]] verdict judge(request const& request) const noexcept;
+    [[nodiscard]] verdict judge(request const& request) const;
+    /// The same, remembering the Host that was allowed last: the next request mostly has it too.
+    [[nodiscard]] verdict judge(request const& request, std::optional<std::string>& last_host) const;
     /// The body of the 403 for a refused request: which field, and which flag would allow it.
     [[nodiscard]] std::string explain(verdict verdict, request const& request) const;
 

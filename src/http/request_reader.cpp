@@ -164,11 +164,8 @@ std::size_t request_reader::feed_head(std::string_view bytes)
     auto const window = std::min(bytes.size(), limits_.header_bytes - before);
     char const* const p = bytes.data();
     if (before == 0)
-        if (auto const size = whole_head(bytes.substr(0, window))) {
-            head_.assign(p, size);
-            finish_head();
+        if (auto const size = take_whole_head(bytes.substr(0, window)))
             return skipped + size;
-        }
     bool const was_cr = before > 0 && head_.back() == '\r';
     if (was_cr && window > 0 && p[0] != '\n') {
         fail(bad_line_end);
@@ -228,38 +225,37 @@ std::size_t request_reader::feed_head(std::string_view bytes)
     if (!ended && i < bytes.size())
         return fail(head_too_large), skipped;
     head_.append(p, i);
-    if (ended)
-        finish_head();
+    if (ended) {
+        head_parser parser(head_, fields_, limits_.header_count);
+        if (auto const why = parser.parse(); why.status != 0)
+            return fail(why), skipped + i;
+        take_head(head_, parser);
+    }
     return skipped + i;
 }
 
 // Most heads come in one piece and have nothing in them that needs a closer look. The size of such a one, else 0.
-std::size_t request_reader::whole_head(std::string_view bytes) const noexcept
+std::size_t request_reader::take_whole_head(std::string_view bytes)
 {
-    std::size_t lines = 0;
-    std::size_t start = 0;
-    for (bool is_last = false; !is_last; ++lines) {
-        auto const end = bytes.find('\n', start);
-        if (end == std::string_view::npos || end == start || bytes[end - 1] != '\r')
-            return 0;
-        is_last = end - start == 1;
-        bool const is_long = lines == 0 && end > limits_.target_bytes;
-        if (kind_of(bytes[start]) == blank || is_long || (is_last && lines == 0))
-            return 0;
-        start = end + 1;
+    head_parser parser(bytes, fields_, limits_.header_count);
+    bool const is_simple = parser.parse().status == 0
+        && parser.target.size() <= limits_.target_bytes
+        // No control character but the ends of the lines.
+        && count_controls(bytes.substr(0, parser.size)) == 2 * parser.lines;
+    if (!is_simple) {
+        fields_.clear();
+        return 0;
     }
-    // No control character but the ends of the lines.
-    return count_controls(bytes.substr(0, start)) == 2 * lines ? start : 0;
+    head_.assign(bytes.data(), parser.size);
+    take_head(bytes, parser);
+    return parser.size;
 }
 
-void request_reader::finish_head()
+void request_reader::take_head(std::string_view parsed, head_parser const& parser)
 {
-    head_parser parser(head_, fields_, limits_.header_count);
-    if (auto const why = parser.parse(); why.status != 0)
-        return fail(why);
-    method_text_ = piece_of(parser.method);
+    method_text_ = http::piece_of(parsed, parser.method);
     method_ = method_of(parser.method);
-    target_ = piece_of(parser.target);
+    target_ = http::piece_of(parsed, parser.target);
     http11_ = parser.is_http11;
     keep_alive_ = parser.keeps_alive();
 
@@ -271,7 +267,7 @@ void request_reader::finish_head()
         // RFC 9112 section 3.2.2: the authority of an absolute target stands in for Host.
         auto const slashes = text(target_).find("//") + 2;
         auto const authority = text(target_).substr(slashes);
-        fields_[parser.host - 1].value = piece_of(authority.substr(0, authority.find_first_of("/?")));
+        fields_.number(parser.host).value = piece_of(authority.substr(0, authority.find_first_of("/?")));
     }
 
     if (parser.transfer_encoding) {
@@ -298,19 +294,15 @@ void request_reader::finish_head()
 void request_reader::join_list_fields()
 {
     for (auto const name : list_fields) {
-        auto const key = field_key(name);
-        if (std::ranges::count(fields_, key, &stored_field::key) < 2)
+        if (fields_.count(head_, name) < 2)
             continue;
-        auto const is_named = [&](stored_field const& field) { return is_field(field, key, name); };
-        auto const first = std::find_if(fields_.begin(), fields_.end(), is_named);
-        if (first == fields_.end() || std::find_if(first + 1, fields_.end(), is_named) == fields_.end())
-            continue;
-        std::string joined(text(first->value));
-        for (auto each = first + 1; each != fields_.end(); ++each)
-            if (is_named(*each))
-                joined.append(", ").append(text(each->value));
+        auto& first = fields_.number(fields_.find(head_, name));
+        std::string joined(text(first.value));
+        for (auto const& each : fields_)
+            if (&each != &first && each.key == first.key && equals_ignoring_case(text(each.name), name))
+                joined.append(", ").append(text(each.value));
         // Behind the head: what is joined is a part of it, so this is bounded too.
-        first->value = {static_cast<std::uint32_t>(head_.size()), static_cast<std::uint32_t>(joined.size())};
+        first.value = {static_cast<std::uint32_t>(head_.size()), static_cast<std::uint32_t>(joined.size())};
         head_ += joined;
     }
 }
@@ -461,18 +453,13 @@ std::size_t request_reader::feed_chunked(std::string_view bytes)
 
 std::optional<std::string_view> request_reader::header(std::string_view name) const noexcept
 {
-    auto const key = field_key(name);
-    for (auto const& field : fields_)
-        if (is_field(field, key, name))
-            return text(field.value);
-    return std::nullopt;
+    auto const number = fields_.find(head_, name);
+    return number == 0 ? std::nullopt : std::optional(text(fields_.number(number).value));
 }
 
 std::size_t request_reader::header_count(std::string_view name) const noexcept
 {
-    auto const key = field_key(name);
-    return static_cast<std::size_t>(std::count_if(
-        fields_.begin(), fields_.end(), [&](stored_field const& field) { return is_field(field, key, name); }));
+    return fields_.count(head_, name);
 }
 
 }

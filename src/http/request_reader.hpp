@@ -6,11 +6,10 @@
 #pragma once
 
 #include "http/exchange.hpp"
-#include "http/field_text.hpp"
+#include "http/head_fields.hpp"
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 namespace belay::http {
 
@@ -28,24 +27,7 @@ struct refusal {
     std::string_view text;
 };
 
-/// A part of a head. An offset, because the head moves while it grows; 32 bits are plenty for header_bytes.
-struct head_piece {
-    std::uint32_t at = 0;
-    std::uint32_t size = 0;
-};
-struct head_field {
-    head_piece name;
-    head_piece value;
-    std::uint32_t key = 0; ///< of the name
-};
-
-/// Where in the whole a part of it is.
-[[nodiscard]] inline head_piece piece_of(std::string_view whole, std::string_view part) noexcept
-{
-    if (part.empty())
-        return {};
-    return {static_cast<std::uint32_t>(part.data() - whole.data()), static_cast<std::uint32_t>(part.size())};
-}
+class head_parser;
 
 class request_reader final : public request {
 public:
@@ -90,7 +72,6 @@ public:
 
 private:
     using piece = head_piece;
-    using stored_field = head_field;
     enum class chunk_step : std::uint8_t {
         size_first,
         size_more,
@@ -107,15 +88,11 @@ private:
 
     [[nodiscard]] std::string_view text(piece p) const noexcept { return {head_.data() + p.at, p.size}; }
     [[nodiscard]] piece piece_of(std::string_view part) const noexcept { return http::piece_of(head_, part); }
-    [[nodiscard]] bool is_field(stored_field const& field, std::uint32_t key, std::string_view name) const noexcept
-    {
-        return field.key == key && equals_ignoring_case(text(field.name), name);
-    }
-    [[nodiscard]] std::size_t whole_head(std::string_view bytes) const noexcept;
+    std::size_t take_whole_head(std::string_view bytes);
     std::size_t feed_head(std::string_view bytes);
     std::size_t feed_sized(std::string_view bytes);
     std::size_t feed_chunked(std::string_view bytes);
-    void finish_head();
+    void take_head(std::string_view parsed, head_parser const& parser);
     void join_list_fields();
     refusal parse_target(std::string_view target);
     void fail(refusal why) noexcept;
@@ -123,7 +100,7 @@ private:
     reader_limits const limits_;
     std::string head_;
     std::string body_;
-    std::vector<stored_field> fields_;
+    head_fields fields_;
     piece method_text_;
     piece target_;
     piece path_;

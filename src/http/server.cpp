@@ -91,18 +91,21 @@ server::server(std::vector<base::io_loop*> loops, server_settings settings, hand
             static_cast<void>(socket.per_loop[i].release()); // the listener's now
         }
     }
-    // Once all are there: they know of each other.
-    for (std::size_t i = 0; i < parts.loops.size(); ++i)
-        for (auto const& each : parts.listeners[i])
-            parts.loops[i]->post([held = std::weak_ptr(each)] {
-                if (auto const present = held.lock())
-                    present->start();
-            });
 }
 
 server::~server()
 {
     parts_->remove_files();
+}
+
+void server::start()
+{
+    for (std::size_t i = 0; i < parts_->loops.size(); ++i)
+        for (auto const& each : parts_->listeners[i])
+            parts_->loops[i]->post([held = std::weak_ptr(each)] {
+                if (auto const present = held.lock())
+                    present->start();
+            });
 }
 
 tcp::endpoint server::local_endpoint() const noexcept

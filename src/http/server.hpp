@@ -83,13 +83,16 @@ struct server_statistics {
 
 class server {
 public:
-    /// Listens; accepting begins when the loops run. The handler and the loops must outlive the server. Throws
+    /// Listens: peers may connect, and wait until start(). The handler and the loops must outlive the server. Throws
     /// std::runtime_error with a sentence for the operator if an address is bad or taken.
     server(std::vector<base::io_loop*> loops, server_settings settings, handler& handler, base::logger log);
     /// After stop() has completed, or when the loops no longer run.
     ~server();
     server(server const&) = delete;
     server& operator=(server const&) = delete;
+
+    /// Accepts from now on, on the loops. Once, from any thread.
+    void start();
 
     /// The first address with a port; unspecified if there is none.
     [[nodiscard]] boost::asio::ip::tcp::endpoint local_endpoint() const noexcept;

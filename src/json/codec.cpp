@@ -9,7 +9,7 @@
 #include <charconv>
 #include <cmath>
 
-namespace belay {
+namespace belay::inline v0 {
 
 std::string decode_error::text() const
 {

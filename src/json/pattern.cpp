@@ -5,7 +5,7 @@
 #include <optional>
 #include <stdexcept>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 namespace {
 

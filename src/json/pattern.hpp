@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 /// A value. Safe from any thread.
 class pattern {

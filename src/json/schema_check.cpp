@@ -9,7 +9,7 @@
 #include <cmath>
 #include <functional>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include <expected>
 #include <memory>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 struct schema_program;
 

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <unordered_set>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 namespace {
 

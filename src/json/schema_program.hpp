@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 /// A number as decimal digits, so that 0.0075 is a multiple of 0.0001. Without its sign.
 struct decimal {

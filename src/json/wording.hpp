@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 [[nodiscard]] std::string number_text(long double number);
 

@@ -2,8 +2,6 @@
 
 #include <prometheus/text_serializer.h>
 
-#include <mutex>
-
 namespace belay::observe {
 
 namespace {
@@ -30,11 +28,13 @@ prometheus::Histogram& metrics::histogram(std::string name, std::string help)
 }
 
 metrics::metrics()
-    : registry_(prometheus::Registry::InsertBehavior::Merge), sessions(gauge("belay_sessions", "Sessions that live.")),
-      streams(gauge("belay_streams", "Streams that are kept.")),
+    : registry_(prometheus::Registry::InsertBehavior::Merge),
+      sessions(gauge("belay_sessions", "Sessions that live in the store, which nodes may share: the same on each.")),
+      sessions_served(gauge("belay_sessions_served", "Sessions that this node has in use.")),
+      streams(gauge("belay_streams", "Streams that are kept in the store, the same on each node.")),
       connections(gauge("belay_connections", "Open HTTP connections.")),
       calls_running(gauge("belay_calls_running", "Calls whose tool is running.")),
-      store_bytes(gauge("belay_store_bytes", "Bytes of kept events.")),
+      store_bytes(gauge("belay_store_bytes", "Bytes that the store keeps, the same on each node.")),
       workers_running(gauge("belay_workers_running", "Blocking tools that run.")),
       workers_queued(gauge("belay_workers_queued", "Calls of blocking tools that wait for a thread.")),
       events_appended(counter("belay_events_appended_total", "Events appended to streams.")),
@@ -80,15 +80,11 @@ metrics::metrics()
 
 void metrics::by_reason::count(std::string_view reason)
 {
-    {
-        std::shared_lock const lock(mutex_);
-        if (auto const known = counters_.find(reason); known != counters_.end())
-            return known->second->Increment();
-    }
-    auto& fresh = family_.Add({{"reason", std::string(reason)}});
-    fresh.Increment();
-    std::lock_guard const lock(mutex_);
-    counters_.emplace(reason, &fresh);
+    base::lock const lock(mutex_);
+    auto known = counters_.find(reason);
+    if (known == counters_.end())
+        known = counters_.emplace(reason, &family_.Add({{"reason", std::string(reason)}})).first;
+    known->second->Increment();
 }
 
 void metrics::connection_closed(std::string_view reason)

@@ -1,6 +1,8 @@
-// The program's metrics, by name. Counting is lock-free and may happen on any thread; gauges that belong
-// to someone else are asked for when the text is made.
+// The program's metrics, by name. Counting may happen on any thread, and takes no lock but for what ends by a reason;
+// gauges that belong to someone else are asked for when the text is made.
 #pragma once
+
+#include "base/mutex.hpp"
 
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
@@ -10,7 +12,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <shared_mutex>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,7 @@ public:
     metrics();
 
     prometheus::Gauge& sessions;
+    prometheus::Gauge& sessions_served;
     prometheus::Gauge& streams;
     prometheus::Gauge& connections;
     prometheus::Gauge& calls_running;
@@ -77,8 +79,8 @@ private:
 
     private:
         prometheus::Family<prometheus::Counter>& family_;
-        std::shared_mutex mutex_;
-        std::map<std::string, prometheus::Counter*, std::less<>> counters_; // under the mutex
+        base::mutex mutex_;
+        std::map<std::string, prometheus::Counter*, std::less<>> counters_ BELAY_GUARDED_BY(mutex_);
     };
 
     by_reason connections_closed_;

@@ -103,20 +103,15 @@ std::expected<message, rpc_error> read_message(json::value const& value, message
         read.params = params->if_object();
         if (!read.params)
             return refuse("params must be an object");
+        auto const* meta = read.params->if_contains("_meta");
+        read.meta = meta ? meta->if_object() : nullptr;
     }
     return read;
 }
 
-json::object const* meta_of(message const& message) noexcept
-{
-    auto const* meta = message.params ? message.params->if_contains("_meta") : nullptr;
-    return meta ? meta->if_object() : nullptr;
-}
-
 std::expected<std::string, rpc_error> progress_token(message const& message, message_limits const& limits)
 {
-    auto const* given = meta_of(message);
-    auto const* token = given ? given->if_contains(meta::progress_token) : nullptr;
+    auto const* token = message.meta ? message.meta->if_contains(meta::progress_token) : nullptr;
     if (!token || token->is_null())
         return std::string();
     auto text = id_text(*token, limits);

@@ -40,6 +40,7 @@ struct message {
     std::string id; ///< JSON text; empty for a notification
     std::string_view method;
     json::object const* params = nullptr; ///< null if absent
+    json::object const* meta = nullptr;   ///< the `_meta` of the params; null if there is none
     json::object const* whole = nullptr;  ///< of a response: has `result` or `error`
 };
 
@@ -51,9 +52,6 @@ struct message_limits {
 /// Reads bytes as JSON, without changing a number. The error is ready to be sent with 400.
 [[nodiscard]] std::expected<json::value, rpc_error>
 parse_json(std::string_view bytes, json::storage_ptr storage, message_limits const& limits = {});
-
-/// The `_meta` of its params; null if there is none.
-[[nodiscard]] json::object const* meta_of(message const& message) noexcept;
 
 /// The JSON text of the request's progress token; empty if there is none.
 [[nodiscard]] std::expected<std::string, rpc_error>

@@ -124,14 +124,12 @@ std::optional<trace_context> parse_trace_context(std::string_view traceparent, s
 }
 
 std::optional<trace_context> trace_context_of(
-    json::object const* params, std::optional<std::string_view> traceparent, std::optional<std::string_view> tracestate)
+    json::object const* meta, std::optional<std::string_view> traceparent, std::optional<std::string_view> tracestate)
 {
-    if (auto const* const meta = params ? params->if_contains("_meta") : nullptr; meta && meta->is_object()) {
-        auto const& object = meta->get_object();
-        if (auto const parent = text_in(object, "traceparent"))
-            if (auto found = parse_trace_context(*parent, text_in(object, "tracestate").value_or("")))
+    if (meta)
+        if (auto const parent = text_in(*meta, "traceparent"))
+            if (auto found = parse_trace_context(*parent, text_in(*meta, "tracestate").value_or("")))
                 return found;
-    }
     return traceparent ? parse_trace_context(*traceparent, tracestate.value_or("")) : std::nullopt;
 }
 

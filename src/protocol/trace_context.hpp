@@ -30,7 +30,6 @@ parse_trace_context(std::string_view traceparent, std::string_view tracestate = 
 
 /// What a message says of its trace: its `_meta` if that is good, else the fields of the request that carried it.
 [[nodiscard]] std::optional<trace_context> trace_context_of(
-    json::object const* params, std::optional<std::string_view> traceparent,
-    std::optional<std::string_view> tracestate);
+    json::object const* meta, std::optional<std::string_view> traceparent, std::optional<std::string_view> tracestate);
 
 }

@@ -14,13 +14,16 @@ constexpr std::size_t tell_bite = 64;
 constexpr std::size_t append_bite = 64;
 
 // So long after the store could not answer it is asked again.
-constexpr base::duration append_again_time = std::chrono::seconds(1);
+constexpr base::duration again_time = std::chrono::seconds(1);
 
 }
 
 void announcer::stop()
 {
     outboxes_.clear();
+    tellings_.clear();
+    is_telling_ = false;
+    ask_again_.reset();
 }
 
 void announcer::append(store::stream_key const& stream, store::bytes message)
@@ -70,7 +73,7 @@ void announcer::send(std::shared_ptr<outbox> const& from)
                         if (auto const box = weak.lock())
                             send(box);
                     });
-                from->again->after(append_again_time);
+                from->again->after(again_time);
                 return;
             }
             if (top)
@@ -93,55 +96,114 @@ void announcer::notify(std::shared_ptr<live_session> const& session, std::string
 
 void announcer::broadcast(std::string message, std::function<bool(store::session_record const&)> filter)
 {
-    context_.later(
-        [this, filter = std::move(filter), text = std::make_shared<std::string const>(std::move(message))]() mutable {
-            tell_all({}, std::move(text), std::move(filter));
-        });
-}
-
-void announcer::tell_all(
-    std::string after, store::bytes message, std::function<bool(store::session_record const&)> filter)
-{
-    context_.store().list(
-        after, tell_bite,
-        [this, message = std::move(message), filter = std::move(filter)](result<store::session_list> found) mutable {
-            if (!found)
-                return context_.log().warning("sessions could not be listed: {}", found.error().message());
-            for (auto const& each : found->sessions)
-                if (each.record->initialized && filter(*each.record))
-                    append({each.record->key, each.record->standalone}, message);
-            if (found->has_more)
-                context_.later([this, last = base::log_name(found->sessions.back().record->key.id),
-                                message = std::move(message), filter = std::move(filter)]() mutable {
-                    tell_all(std::move(last), std::move(message), std::move(filter));
-                });
-        });
+    telling what{std::make_shared<std::string const>(std::move(message)), std::move(filter)};
+    context_.later([this, what = std::move(what)]() mutable { tell(std::move(what)); });
 }
 
 void announcer::notify_subscribers(std::string uri, std::string message)
 {
+    if (!context_.own_loop())
+        return;
+    telling what{std::make_shared<std::string const>(std::move(message))};
+    what.uri = uri;
     // Whoever subscribes from now on has what is new already: the first of them are looked up at once.
-    if (context_.own_loop())
-        tell_subscribers(std::move(uri), std::nullopt, std::make_shared<std::string const>(std::move(message)));
+    context_.store().subscribers(
+        uri, std::nullopt, tell_bite,
+        [this, what = std::move(what)](result<std::vector<store::subscriber>> found) mutable {
+            if (found && found->empty())
+                return;
+            context_.later([this, what = std::move(what), found = std::move(found)]() mutable {
+                if (found)
+                    for (auto const& each : *found)
+                        append({each.session, each.standalone}, what.message);
+                if (found && found->size() < tell_bite)
+                    return;
+                if (found)
+                    what.after_subscriber = found->back().session;
+                tell(std::move(what));
+            });
+        });
 }
 
-void announcer::tell_subscribers(std::string uri, std::optional<store::session_key> after, store::bytes message)
+void announcer::tell(telling what)
 {
-    context_.store().subscribers(
-        uri, std::move(after), tell_bite,
-        [this, uri, message = std::move(message)](result<std::vector<store::subscriber>> found) mutable {
-            if (!found)
-                return context_.log().warning("subscribers could not be found: {}", found.error().message());
-            if (found->empty())
-                return;
-            context_.later(
-                [this, uri = std::move(uri), some = std::move(*found), message = std::move(message)]() mutable {
-                    for (auto const& each : some)
-                        append({each.session, each.standalone}, message);
-                    if (some.size() == tell_bite)
-                        tell_subscribers(std::move(uri), some.back().session, std::move(message));
-                });
+    tellings_.push_back(std::move(what));
+    // What no stream would keep need not wait for a store that cannot be reached. The first may be under way.
+    if (tellings_.size() > context_.settings().limits.events_per_stream + 1) {
+        tellings_.erase(tellings_.begin() + 1);
+        ++dropped_tellings_;
+    }
+    tell_next();
+}
+
+void announcer::tell_next()
+{
+    if (is_telling_)
+        return;
+    if (!tellings_.empty()) {
+        is_telling_ = true;
+        return ask();
+    }
+    if (auto const dropped = std::exchange(dropped_tellings_, 0); dropped > 0)
+        context_.log().warning("notifications to all could not be kept: {}", dropped);
+}
+
+void announcer::ask()
+{
+    if (tellings_.empty()) // stopped meanwhile
+        return;
+    auto const& what = tellings_.front();
+    if (what.uri.empty())
+        context_.store().list(what.after, tell_bite, [this](result<store::session_list> found) {
+            if (found && !tellings_.empty())
+                tell_sessions(*found);
+            told(found ? std::error_code() : found.error(), found && found->has_more);
         });
+    else
+        context_.store().subscribers(
+            what.uri, what.after_subscriber, tell_bite, [this](result<std::vector<store::subscriber>> found) {
+                if (found && !tellings_.empty())
+                    tell_subscribers(*found);
+                told(found ? std::error_code() : found.error(), found && found->size() == tell_bite);
+            });
+}
+
+void announcer::tell_sessions(store::session_list const& some)
+{
+    auto& what = tellings_.front();
+    for (auto const& each : some.sessions)
+        if (each.record->initialized && what.filter(*each.record))
+            append({each.record->key, each.record->standalone}, what.message);
+    if (some.has_more)
+        what.after = base::log_name(some.sessions.back().record->key.id);
+}
+
+void announcer::tell_subscribers(std::vector<store::subscriber> const& some)
+{
+    auto& what = tellings_.front();
+    for (auto const& each : some)
+        append({each.session, each.standalone}, what.message);
+    if (!some.empty())
+        what.after_subscriber = some.back().session;
+}
+
+void announcer::told(std::error_code error, bool has_more)
+{
+    auto* const loop = context_.own_loop();
+    if (!loop || tellings_.empty()) // stopped meanwhile
+        return;
+    if (error == errc::unavailable) {
+        if (!ask_again_)
+            ask_again_ = std::make_unique<base::timer>(loop->timers(), [this] { ask(); });
+        return ask_again_->after(again_time);
+    }
+    if (error)
+        context_.log().warning("nobody could be told: {}", error.message());
+    if (!error && has_more) // others have their turn in between
+        return context_.later([this] { ask(); });
+    tellings_.pop_front();
+    is_telling_ = false;
+    context_.later([this] { tell_next(); });
 }
 
 }

@@ -46,16 +46,37 @@ private:
         }
     };
 
+    /// What waits to be told to many, and how far that is.
+    struct telling {
+        store::bytes message;
+        std::function<bool(store::session_record const&)> filter{}; // of all sessions, if it is not about a URI
+        std::string after{};                                        // the last of those
+        std::string uri{};
+        std::optional<store::session_key> after_subscriber{};
+    };
+
     void append(store::stream_key const& stream, store::bytes message);
     void append_next(std::shared_ptr<outbox> const& from);
     void send(std::shared_ptr<outbox> const& from);
-    void tell_all(std::string after, store::bytes message, std::function<bool(store::session_record const&)> filter);
-    void tell_subscribers(std::string uri, std::optional<store::session_key> after, store::bytes message);
+    void tell(telling what);
+    void tell_next();
+    /// Asks for the next of those that are to be told.
+    void ask();
+    void tell_sessions(store::session_list const& some);
+    void tell_subscribers(std::vector<store::subscriber> const& some);
+    /// The first telling has come so far, or could not.
+    void told(std::error_code error, bool has_more);
 
     node_context& context_;
     // On the node's own loop:
     std::unordered_map<store::stream_key, std::shared_ptr<outbox>, stream_hash> outboxes_; // those with something in
     std::uint64_t last_batch_ = 0;
+    // One at a time, so that sessions hear of things in the order in which they were said, also if the store could not
+    // be asked for a while.
+    std::deque<telling> tellings_;
+    bool is_telling_ = false; // the first of them
+    std::size_t dropped_tellings_ = 0;
+    std::unique_ptr<base::timer> ask_again_;
 };
 
 }

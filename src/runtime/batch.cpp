@@ -8,8 +8,9 @@ namespace belay::runtime {
 
 batch::batch(
     call_keeper& keeper, std::shared_ptr<live_session> session, base::loop& loop, std::shared_ptr<call_output> output,
-    std::optional<protocol::trace_context> trace)
-    : keeper_(keeper), session_(std::move(session)), loop_(loop), output_(std::move(output)), trace_(std::move(trace))
+    std::optional<protocol::trace_context> trace, store::identity caller)
+    : keeper_(keeper), session_(std::move(session)), loop_(loop), output_(std::move(output)), trace_(std::move(trace)),
+      caller_(std::move(caller))
 {
 }
 

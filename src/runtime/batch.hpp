@@ -21,7 +21,7 @@ class batch final : public output_user, public std::enable_shared_from_this<batc
 public:
     batch(
         call_keeper& keeper, std::shared_ptr<live_session> session, base::loop& loop,
-        std::shared_ptr<call_output> output, std::optional<protocol::trace_context> trace);
+        std::shared_ptr<call_output> output, std::optional<protocol::trace_context> trace, store::identity caller);
     ~batch() override;
 
     /// Answers a request that has no call of its own.
@@ -43,6 +43,8 @@ public:
     [[nodiscard]] std::shared_ptr<live_session> const& shared_session() const noexcept { return session_; }
     [[nodiscard]] std::shared_ptr<call_output> const& output() const noexcept { return output_; }
     [[nodiscard]] std::optional<protocol::trace_context> const& trace() const noexcept { return trace_; }
+    /// Who made it.
+    [[nodiscard]] store::identity const& caller() const noexcept { return caller_; }
 
 private:
     call_keeper& keeper_;
@@ -50,6 +52,7 @@ private:
     base::loop& loop_;
     std::shared_ptr<call_output> output_;
     std::optional<protocol::trace_context> trace_;
+    store::identity caller_;
     std::vector<call*> running_;
 };
 

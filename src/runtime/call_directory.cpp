@@ -14,6 +14,11 @@ namespace belay::runtime {
 
 namespace {
 
+// So long after the store could not say whether a stream is there it is asked again, and so often: callers do not wait
+// for ever.
+constexpr base::duration open_again_time = std::chrono::milliseconds(500);
+constexpr unsigned open_tries = 4;
+
 engine::flow_settings flow_for(settings const& settings, call_traits const& traits)
 {
     auto flow = settings.flow;
@@ -30,8 +35,10 @@ struct call_directory::beginning {
     store::stream_key stream;
     store::reader_request reader;
     call_request request;
-    std::move_only_function<void(result<begun_stream>, call_request)> done;
+    std::move_only_function<void(result<begun_stream>, call_request&)> done;
     bool has_asked = false; // whether answers have arrived of which nobody knew
+    unsigned tries = 0;
+    std::optional<base::timer> again{}; // the store could not say
 };
 
 call_directory::call_directory(node_context& context, session_table& table, attachments& attachments)
@@ -46,7 +53,7 @@ void call_directory::begin(
     open(
         use, loop, std::move(request),
         [this, session = use.session(), &loop,
-         done = std::move(done)](result<begun_stream> begun, call_request request) mutable {
+         done = std::move(done)](result<begun_stream> begun, call_request& request) mutable {
             if (!begun)
                 return done(std::unexpected(begun.error()));
             auto const& output = begun->output;
@@ -56,7 +63,7 @@ void call_directory::begin(
                 output->keep_answers();
             auto running = start(std::move(session), loop, output, std::move(request));
             done(begun_call{std::move(running), std::move(begun->following), begun->repeats});
-            output->read_mail();
+            output->listen();
         });
 }
 
@@ -66,24 +73,24 @@ void call_directory::begin_batch(
     open(
         use, loop, std::move(request),
         [this, session = use.session(), &loop,
-         done = std::move(done)](result<begun_stream> begun, call_request request) mutable {
+         done = std::move(done)](result<begun_stream> begun, call_request& request) mutable {
             if (!begun)
                 return done(std::unexpected(begun.error()));
             auto const& output = begun->output;
             auto running = start_batch(std::move(session), loop, output, std::move(request));
             done(begun_batch{std::move(running), std::move(begun->following)});
-            output->read_mail(); // now that there are calls to hear it
+            output->listen(); // now that there are calls to hear it
         });
 }
 
 void call_directory::open(
     session_use const& use, base::loop& loop, call_request request,
-    std::move_only_function<void(result<begun_stream>, call_request)> done)
+    std::move_only_function<void(result<begun_stream>, call_request&)> done)
 {
     if (request.who.size() > context_.settings().max_identity_bytes)
-        return done(failure(errc::too_large), std::move(request));
+        return done(failure(errc::too_large), request);
     if (!context_.departures().admit_call())
-        return done(failure(errc::unavailable), std::move(request));
+        return done(failure(errc::unavailable), request);
     bool const is_kept = context_.has_successors() && request.ids.size() == 1 && request.again
         && request.again->message.size() <= context_.settings().max_rerun_bytes;
     if (!is_kept)
@@ -91,12 +98,23 @@ void call_directory::open(
     auto const& session = use.session();
     store::stream_key stream{session->key, context_.random()};
     auto reader = attachments_.reader_for(request.revision, request.from);
+    auto const fresh = std::make_shared<beginning>(
+        session, loop, std::move(stream), std::move(reader), std::move(request), std::move(done));
     {
         base::lock const lock(beginning_mutex_);
-        beginning_.push_back(stream);
+        beginning_.push_back(fresh);
     }
-    open(std::make_shared<beginning>(
-        session, loop, std::move(stream), std::move(reader), std::move(request), std::move(done)));
+    open(fresh);
+}
+
+void call_directory::open_again(std::shared_ptr<beginning> const& of)
+{
+    if (!of->again)
+        of->again.emplace(of->loop.timers(), [this, weak = std::weak_ptr(of)] {
+            if (auto const self = weak.lock())
+                open(self);
+        });
+    of->again->after(open_again_time);
 }
 
 void call_directory::open(std::shared_ptr<beginning> of)
@@ -107,16 +125,17 @@ void call_directory::open(std::shared_ptr<beginning> of)
     for (auto const& id : request.ids)
         meta.requests.push_back({id, protocol::longest_ended_answer(id)});
     meta.once = request.once;
-    // A batch is of several minds: the careful defaults fit all of them.
-    if (request.ids.size() == 1) {
-        call_notes notes{request.traits.is_tool_call, request.traits.is_retry_safe};
-        if (request.again) {
-            notes.time = request.traits.max_duration.value_or(context_.settings().call_max);
-            notes.request = request.again->message;
-            meta.work = request.again->work;
-        }
-        meta.call_notes = to_text(notes);
+    call_notes notes;
+    notes.requests = request.kinds;
+    if (request.ids.size() == 1) { // the requests of a batch have times of their own
+        notes.requests = {request.traits};
+        notes.time = request.traits.max_duration.value_or(context_.settings().call_max);
     }
+    if (request.again) {
+        notes.request = request.again->message;
+        meta.work = request.again->work;
+    }
+    meta.call_notes = to_text(notes);
     meta.caller = request.who;
     meta.held_bytes = request.bytes;
     meta.has_unique_ids = context_.settings().duplicate_ids == duplicate_policy::reject;
@@ -133,19 +152,23 @@ void call_directory::open(std::shared_ptr<beginning> of)
                 auto& loop = of->loop;
                 return ask_receipts(session, loop, [this, of = std::move(of)]() mutable { open(std::move(of)); });
             }
+            if (!opened && opened.error() == errc::unavailable && ++of->tries < open_tries)
+                return open_again(of);
             if (opened) {
-                auto begun = make_stream(*of, *opened); // reads the request, which is given away below
-                of->done(std::move(begun), std::move(of->request));
+                auto begun = make_stream(*of, *opened);
+                of->done(std::move(begun), of->request);
             }
             {
                 // From here on it runs, or is nobody's: recovery ends a stream that is there after all.
                 base::lock const lock(beginning_mutex_);
-                std::erase(beginning_, of->stream);
+                std::erase(beginning_, of);
             }
             if (opened)
                 return;
             context_.departures().call_left();
-            of->done(std::unexpected(opened.error()), std::move(of->request));
+            // It was there all the time, and somebody else has claimed it: as little is known of it here as before.
+            bool const is_lost = opened.error() == errc::conflict;
+            of->done(std::unexpected(is_lost ? make_error_code(errc::unavailable) : opened.error()), of->request);
         });
 }
 
@@ -210,7 +233,8 @@ void call_directory::run_again(
 std::shared_ptr<batch> call_directory::start_batch(
     std::shared_ptr<live_session> session, base::loop& loop, std::shared_ptr<call_output> output, call_request request)
 {
-    auto running = std::make_shared<batch>(*this, session, loop, output, std::move(request.trace));
+    auto running
+        = std::make_shared<batch>(*this, session, loop, output, std::move(request.trace), std::move(request.who));
     context_.departures().batch_came();
     session->add(running);
     output->begin(running);
@@ -287,6 +311,9 @@ std::shared_ptr<call> call_directory::begin_member(
     // Counted without asking whether the node drains: its batch was begun before.
     context_.departures().add_call();
     auto member = std::make_shared<call>(context_, *this, of, number, std::move(id), traits);
+    call::run_terms terms;
+    terms.caller = of->caller();
+    member->set_terms(std::move(terms));
     add(of->session(), member);
     member->begin();
     return member;
@@ -405,7 +432,7 @@ bool call_directory::runs(store::stream_key const& stream)
 {
     {
         base::lock const lock(beginning_mutex_);
-        if (std::ranges::find(beginning_, stream) != beginning_.end())
+        if (std::ranges::any_of(beginning_, [&](auto const& each) { return each->stream == stream; }))
             return true;
     }
     auto const session = table_.find(stream.session);

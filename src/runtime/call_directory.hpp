@@ -39,6 +39,7 @@ struct call_request {
     std::size_t bytes = 0; ///< of the message that asks for it; its arguments live as long as the call runs
     store::identity who{};
     std::optional<rerun_request> again{};
+    std::vector<request_kind> kinds{}; ///< of a batch, in the order of its ids
 };
 
 struct begun_call {
@@ -93,6 +94,10 @@ public:
     /// to be heard.
     void take_answer(live_session const& session, protocol::message const& answer, store::completion<void> done);
 
+    /// From now on what is known of the session's record follows what the store has, for whoever keeps the session
+    /// beyond a request.
+    void watch_record(std::shared_ptr<live_session> const& session);
+
     /// The process stops: see call::interrupt(). From any thread.
     void interrupt_all();
     /// Whether the call with that stream runs here, or is about to.
@@ -112,8 +117,9 @@ private:
     void batch_done(batch& gone) override;
     void open(
         session_use const& use, base::loop& loop, call_request request,
-        std::move_only_function<void(result<begun_stream>, call_request)> done);
+        std::move_only_function<void(result<begun_stream>, call_request&)> done);
     void open(std::shared_ptr<beginning> of);
+    void open_again(std::shared_ptr<beginning> const& of);
     [[nodiscard]] begun_stream make_stream(beginning& of, store::opened_stream const& opened);
     /// Lets the store know of all answers of the session that have arrived by now. `then` is called on the loop, at
     /// once if only that one had to be asked.
@@ -129,7 +135,6 @@ private:
         std::shared_ptr<live_session> session, base::loop& loop, std::shared_ptr<call_output> output,
         call_request request);
     void add(live_session& session, std::shared_ptr<call> const& fresh);
-    void watch_record(std::shared_ptr<live_session> const& session);
     /// False if there is none here.
     bool cancel_held(store::session_key const& session, std::string_view id);
     void hear(std::string const& bulletin);
@@ -141,7 +146,7 @@ private:
     std::unique_ptr<store::watch_handle> bulletins_;
 
     base::mutex beginning_mutex_;
-    std::vector<store::stream_key>
+    std::vector<std::shared_ptr<beginning>>
         beginning_ BELAY_GUARDED_BY(beginning_mutex_); // asked for, and not known to be there
 };
 

@@ -2,9 +2,10 @@
 // read it.
 #pragma once
 
-#include "runtime/call.hpp"
+#include "base/clock.hpp"
+#include "runtime/call_traits.hpp"
 
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,10 +13,15 @@
 namespace belay::runtime {
 
 struct call_notes {
-    bool is_tool_call = true;
-    bool is_retry_safe = false;
-    base::duration time{};     ///< what it may take from its beginning on, however often it is run; zero: any time
-    std::string request{};     ///< the message that asks for it; empty: it is not to be run again
+    std::vector<request_kind> requests{}; ///< in their order; a batch has several
+    base::duration time{};   ///< what it may take from its beginning on, however often it is run; zero: any time
+    std::string request{};   ///< the message that asks for it; empty: it is not to be run again
+
+    /// Of a request that nothing is said of the careful defaults.
+    [[nodiscard]] request_kind kind_of(std::uint32_t number) const noexcept
+    {
+        return number < requests.size() ? requests[number] : request_kind();
+    }
 
     friend bool operator==(call_notes const&, call_notes const&) = default;
 };

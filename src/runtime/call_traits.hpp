@@ -9,9 +9,14 @@
 
 namespace belay::runtime {
 
-struct call_traits {
+/// What decides what a request is told that is ended in another way than its handler says.
+struct request_kind {
     bool is_tool_call = true;
     bool is_retry_safe = false;
+    friend bool operator==(request_kind const&, request_kind const&) = default;
+};
+
+struct call_traits : request_kind {
     std::optional<base::duration> max_duration; ///< absent: call.max_duration
     std::optional<base::duration> orphan_limit; ///< cancelled after being without a reader for this long
     bool waits_for_reader = true;

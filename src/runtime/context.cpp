@@ -12,8 +12,10 @@ node_context::node_context(
       owner_(settings_.node_name + '/' + base::to_string(base::make_id128(random)))
 {
     // Half the retention: a reader within the window cannot be overtaken by trimming.
-    settings_.flow.window_events = std::max<std::uint64_t>(1, settings_.limits.events_per_stream / 2);
-    settings_.flow.window_bytes = std::max<std::uint64_t>(1, settings_.limits.bytes_per_stream / 2);
+    settings_.flow.window_events = settings_.limits.window_events();
+    settings_.flow.window_bytes = settings_.limits.window_bytes();
+    settings_.follower.mark_events = std::max<std::uint64_t>(1, settings_.flow.window_events / 4);
+    settings_.follower.mark_bytes = std::max<std::uint64_t>(1, settings_.flow.window_bytes / 4);
 }
 
 std::uint64_t node_context::random()

@@ -49,8 +49,10 @@ following::following(
     store::stream_key stream, priming_style priming, bool can_return)
     : context_(context), session_(std::move(session)), loop_(loop), reader_(std::move(reader)),
       stream_(std::move(stream)), priming_(priming), settings_(settings_for(context.settings(), can_return)),
-      pending_(std::make_shared<std::atomic<std::uint8_t>>(std::uint8_t(0))), tick_(loop.timers(), [this] {
+      tick_(loop.timers(), [this] {
           if (machine_) {
+              if (std::exchange(asks_again_, false))
+                  ask_whether_dismissed();
               machine_->tick(loop_.now(), actions_);
               perform();
           } else if (is_begun_ && !has_left_) {
@@ -71,7 +73,7 @@ void following::watch()
 {
     watch_ = context_.store().watch(
         stream_, interest::growth | interest::dismissal,
-        hints_to(loop_, pending_, weak_from_this(), [](following& self, interest what) { self.wake_hint(what); }));
+        hints_to(loop_, weak_from_this(), [](following& self, interest what) { self.wake_hint(what); }));
 }
 
 void following::attach(store::attach_request request, store::completion<void> done)
@@ -111,9 +113,7 @@ void following::wait_for_predecessor()
 {
     predecessor_watch_ = context_.store().watch(
         stream_, interest::reader,
-        hints_to(
-            loop_, std::make_shared<std::atomic<std::uint8_t>>(std::uint8_t(0)), weak_from_this(),
-            [](following& self, interest) { self.try_again(false); }));
+        hints_to(loop_, weak_from_this(), [](following& self, interest) { self.try_again(false); }));
     tick_.after(predecessor_limit);
     try_again(false); // it may have left before it was watched
 }
@@ -155,13 +155,25 @@ void following::try_again(bool insists)
 
 void following::begin()
 {
-    if (!attached_) {
-        watch();
-        return open(0, std::nullopt);
-    }
+    if (!attached_)
+        return begin_new();
     ids_.emplace(stream_.stream, attached_->first.state.top.epoch);
     unanswered_ = std::exchange(attached_->questions, {});
     open(attached_->start, std::exchange(attached_->first, {}));
+}
+
+void following::begin_new()
+{
+    // Read before it watches: a call that has ended by now is all there. Of another, what has come in between is read
+    // afterwards.
+    open(0, std::nullopt);
+    if (has_left_)
+        return;
+    watch();
+    machine_->woken(actions_);
+    if (actions_.empty()) // it writes, and reads when its peer has
+        ask_whether_dismissed();
+    perform();
 }
 
 void following::open(std::uint64_t position, std::optional<store::page> first)
@@ -205,8 +217,14 @@ void following::ask_whether_dismissed()
     // By a question of its own: a connection that its peer does not read from does not read the log either.
     context_.store().read_after(
         stream_, machine_->position(), {0, 0}, reader_, [self = shared_from_this()](result<store::page> page) {
-            if (!self->has_left_ && page && page->dismissed)
+            if (self->has_left_)
+                return;
+            if (!page && page.error() == errc::unavailable) {
+                self->asks_again_ = true;
+                self->arm();
+            } else if (page && page->dismissed) {
                 self->leave_for(*page->dismissed);
+            }
         });
 }
 
@@ -222,7 +240,7 @@ void following::drained()
 {
     if (!machine_ || has_left_)
         return;
-    machine_->drained(sink_->written(), actions_);
+    machine_->drained(sink_->written(), loop_.now(), actions_);
     perform();
 }
 
@@ -324,7 +342,7 @@ void following::perform()
                     [&](engine::send_retry const& retry) { sink_->write_retry(retry.delay); },
                     [&](engine::flush_output) {
                         if (sink_->flush())
-                            machine_->drained(sink_->written(), actions_);
+                            machine_->drained(sink_->written(), loop_.now(), actions_);
                     },
                     [&](engine::read_log const& log) { read(log.after); },
                     [&](engine::note_mark const& note) {
@@ -334,7 +352,7 @@ void following::perform()
                             context_.store().detach(stream_, reader_, note.mark);
                     },
                     [&](engine::ask_arrived) {
-                        machine_->arrived(sink_->written(), sink_->unacknowledged(), actions_);
+                        machine_->arrived(sink_->written(), sink_->unacknowledged(), loop_.now(), actions_);
                     },
                     [&](engine::end_output const& end) {
                         session_->hide_sink(*this);
@@ -380,10 +398,12 @@ void following::end_finished()
 void following::arm()
 {
     // Moved to an earlier time only: output moves the next tick, but an early look costs nothing.
-    auto when = machine_->next_tick();
+    auto when = asks_again_ ? loop_.now() : machine_->next_tick();
     if (tick_.is_armed() && tick_at_ <= when)
         return;
     when = std::max(when, loop_.now() + std::chrono::seconds(1));
+    if (auto const due = machine_->mark_due()) // a call may wait for that
+        when = std::min(when, *due);
     if (tick_.is_armed() && tick_at_ <= when)
         return;
     tick_at_ = when;

@@ -9,7 +9,6 @@
 #include "engine/follower.hpp"
 #include "store/ports.hpp"
 
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -89,6 +88,7 @@ private:
     void watch();
     void wake_hint(store::event_store::interest what);
     void begin();
+    void begin_new();
     void wait_for_predecessor();
     void try_again(bool insists);
     void open(std::uint64_t position, std::optional<store::page> first);
@@ -115,6 +115,7 @@ private:
     bool is_detached_ = false;
     bool has_left_ = false;
     bool was_woken_ = false; // before there was a machine
+    bool asks_again_ = false; // whether it is dismissed: the store could not say
     bool is_attaching_ = false;
     std::shared_ptr<event_sink> sink_;
     event_sink* sink_view_ = nullptr; // under the session's lock
@@ -126,7 +127,6 @@ private:
     bool is_performing_ = false;
     std::unique_ptr<store::watch_handle> watch_;
     std::unique_ptr<store::watch_handle> predecessor_watch_;
-    std::shared_ptr<std::atomic<std::uint8_t>> pending_; // interests that are on their way to the loop
     base::timer tick_;
     base::time_point tick_at_{};
     std::string id_text_;

@@ -23,7 +23,7 @@ read_part(protocol::message const& initialize, std::string_view name, std::size_
 }
 
 std::expected<client_hello, protocol::rpc_error> read_hello(
-    protocol::message const& initialize, protocol::revision revision, std::string principal, std::uint32_t offers,
+    protocol::message const& initialize, protocol::revision revision, std::string principal, std::uint32_t features,
     settings const& settings)
 {
     auto info = read_part(initialize, "clientInfo", settings.max_client_info);
@@ -32,7 +32,7 @@ std::expected<client_hello, protocol::rpc_error> read_hello(
     auto capabilities = read_part(initialize, "capabilities", settings.max_client_capabilities);
     if (!capabilities)
         return std::unexpected(std::move(capabilities.error()));
-    return client_hello{std::move(principal), revision, std::move(*info), std::move(*capabilities), offers};
+    return client_hello{std::move(principal), revision, std::move(*info), std::move(*capabilities), features};
 }
 
 }

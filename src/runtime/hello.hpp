@@ -16,12 +16,12 @@ struct client_hello {
     protocol::revision revision = protocol::newest_revision;
     std::string info;         ///< JSON text
     std::string capabilities; ///< JSON text
-    std::uint32_t offers = ~std::uint32_t(0); ///< what it is told that there is; see service::offers()
+    std::uint32_t features = ~std::uint32_t(0); ///< what it is told that there is; see service::features()
 };
 
 /// An error says which part is too large, and how large it may be.
 [[nodiscard]] std::expected<client_hello, protocol::rpc_error> read_hello(
-    protocol::message const& initialize, protocol::revision revision, std::string principal, std::uint32_t offers,
+    protocol::message const& initialize, protocol::revision revision, std::string principal, std::uint32_t features,
     settings const& settings);
 
 }

@@ -12,9 +12,10 @@ namespace belay::runtime {
 
 template<class T, class F>
 [[nodiscard]] std::function<void(store::event_store::interest)>
-hints_to(base::loop& loop, std::shared_ptr<std::atomic<std::uint8_t>> pending, std::weak_ptr<T> of, F handle)
+hints_to(base::loop& loop, std::weak_ptr<T> of, F handle)
 {
-    return [&loop, pending = std::move(pending), of = std::move(of), handle](store::event_store::interest what) {
+    return [&loop, pending = std::make_shared<std::atomic<std::uint8_t>>(std::uint8_t(0)), of = std::move(of),
+            handle](store::event_store::interest what) {
         auto const bit = static_cast<std::uint8_t>(what);
         if (pending->fetch_or(bit) & bit)
             return;

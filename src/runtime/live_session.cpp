@@ -34,7 +34,7 @@ std::shared_ptr<T> take(std::vector<std::shared_ptr<T>>& from, T& what)
 }
 
 session_use::session_use(std::shared_ptr<live_session> session, store::record_ptr record)
-    : session_(std::move(session)), record_(std::move(record)), revision_(revision_of(*record_))
+    : session_(std::move(session)), record_(std::move(record)), revision_(session_->see(record_))
 {
     session_->add_use();
 }
@@ -58,13 +58,17 @@ protocol::revision live_session::current_revision()
     return revision_;
 }
 
-void live_session::see(store::record_ptr record)
+protocol::revision live_session::see(store::record_ptr const& record)
 {
     base::lock const lock(mutex_);
-    if (record_->revision >= record->revision)
-        return;
-    revision_ = revision_of(*record);
-    record_ = std::move(record);
+    if (record_ == record)
+        return revision_;
+    auto const revision = revision_of(*record);
+    if (record_->revision < record->revision) {
+        revision_ = revision;
+        record_ = record;
+    }
+    return revision;
 }
 
 void live_session::add(std::shared_ptr<following> fresh)

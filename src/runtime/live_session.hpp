@@ -39,8 +39,8 @@ public:
     [[nodiscard]] store::record_ptr current_record();
     /// What the record's version says.
     [[nodiscard]] protocol::revision current_revision();
-    /// The newer one stays.
-    void see(store::record_ptr record);
+    /// The newer one stays. Gives what the version of the one given says.
+    protocol::revision see(store::record_ptr const& record);
 
     // Requests under way, and calls that the store does not know of: it has to be told that they hold the session.
     void add_use() noexcept { uses_.fetch_add(1, std::memory_order_relaxed); }
@@ -97,7 +97,7 @@ private:
     bool is_watched_ BELAY_GUARDED_BY(mutex_) = false;
 };
 
-/// A session in use by a request.
+/// A session in use by a request, which has just seen its record.
 class session_use {
 public:
     session_use() = default;

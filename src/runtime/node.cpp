@@ -92,6 +92,7 @@ std::string node::metrics_text(std::size_t http_connections)
     auto const used = store().used();
     auto& gauges = metrics();
     gauges.sessions.Set(static_cast<double>(used.sessions));
+    gauges.sessions_served.Set(static_cast<double>(table_.count()));
     gauges.streams.Set(static_cast<double>(used.streams));
     gauges.store_bytes.Set(static_cast<double>(used.bytes));
     gauges.connections.Set(static_cast<double>(http_connections));

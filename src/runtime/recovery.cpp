@@ -101,28 +101,31 @@ bool recovery::was_left_to_others(store::call_ref const& lost, base::time_point 
 
 void recovery::end_forgotten()
 {
-    look_through_owned(std::nullopt);
+    look_through_owned(std::nullopt, std::make_shared<streams const>(std::exchange(suspects_, {})));
 }
 
-void recovery::look_through_owned(std::optional<store::stream_key> after)
+void recovery::look_through_owned(std::optional<store::stream_key> after, std::shared_ptr<streams const> before)
 {
-    bool const is_first = !after;
     context_.store().owned(
-        context_.owner(), std::move(after), recover_bite, [this, is_first](result<std::vector<store::call_ref>> calls) {
-            if (!calls)
+        context_.owner(), std::move(after), recover_bite,
+        [this, before = std::move(before)](result<std::vector<store::call_ref>> calls) mutable {
+            if (!calls) { // what was seen stays seen until the next look
+                suspects_.insert(suspects_.end(), before->begin(), before->end());
                 return;
-            auto const before = is_first ? std::exchange(suspects_, {}) : suspects_;
+            }
             for (auto const& each : *calls) {
                 if (calls_.runs(each.stream))
                     continue;
                 // Seen twice: its answer was not just on its way to the store.
-                if (std::ranges::find(before, each.stream) != before.end())
+                if (std::ranges::find(*before, each.stream) != before->end())
                     take_over(each);
                 else
                     suspects_.push_back(each.stream);
             }
             if (calls->size() == recover_bite)
-                context_.later([this, last = calls->back().stream] { look_through_owned(last); });
+                context_.later([this, last = calls->back().stream, before = std::move(before)]() mutable {
+                    look_through_owned(std::move(last), std::move(before));
+                });
         });
 }
 
@@ -183,7 +186,7 @@ bool recovery::start(taking const& what, store::claimed_call const& claimed)
         return false;
     if (!context_.departures().admit_call()) {
         // Claimed, and not run by this node any more: others may have it.
-        context_.store().release(what.from.stream, claimed.fence, [](result<void>) {});
+        context_.store().release(what.from.stream, claimed.fence, false, [](result<void>) {});
         return true;
     }
     call_request request;
@@ -214,16 +217,18 @@ void recovery::answer(store::stream_key const& stream, store::claimed_call const
     auto const notes = read_call_notes(claimed.meta.call_notes);
     std::vector<store::event_data> answers;
     // Of a batch, some requests may have their answers already.
-    for (auto const number : claimed.unanswered)
-        answers.push_back(
-            {std::make_shared<std::string const>(protocol::ended_answer(
-                 {claimed.meta.requests[number].id, notes.is_tool_call, notes.is_retry_safe},
-                 protocol::end_reason::owner_lost)),
-             store::event_kind::response, number});
+    for (auto const number : claimed.unanswered) {
+        auto const kind = notes.kind_of(number);
+        auto text = protocol::ended_answer(
+            {claimed.meta.requests[number].id, kind.is_tool_call, kind.is_retry_safe},
+            protocol::end_reason::owner_lost);
+        answers.push_back({std::make_shared<std::string const>(std::move(text)), store::event_kind::response, number});
+    }
     auto const count = answers.size();
     // If this fails, the call is one that this node owns and does not run.
     context_.store().append(
-        stream, claimed.fence, 1, std::move(answers), true, [this, stream, count](result<store::stream_top> top) {
+        stream, claimed.fence, 1, claimed.top.sequence, std::move(answers), true,
+        [this, stream, count](result<store::stream_top> top) {
             std::erase(ending_, stream);
             if (!top)
                 return;

@@ -39,7 +39,9 @@ private:
     void consider(store::call_ref const& lost, base::time_point now);
     /// A node that cannot run it lets others be first for a while.
     [[nodiscard]] bool was_left_to_others(store::call_ref const& lost, base::time_point now);
-    void look_through_owned(std::optional<store::stream_key> after);
+    using streams = std::vector<store::stream_key>;
+    /// A page of them; `before` is what the last look has seen.
+    void look_through_owned(std::optional<store::stream_key> after, std::shared_ptr<streams const> before);
     void run_again(store::call_ref const& lost);
     void take_over(store::call_ref const& lost);
     void claim(std::shared_ptr<taking> const& what);
@@ -54,8 +56,8 @@ private:
     service* service_ = nullptr; // null: nothing is run again
     std::unique_ptr<store::watch_handle> bulletins_;
     std::optional<base::time_point> renewed_at_;
-    std::vector<store::stream_key> suspects_; // owned and not run, at the last look
-    std::vector<store::stream_key> ending_; // being claimed, and answered or run
+    streams suspects_; // owned and not run, at the last look
+    streams ending_; // being claimed, and answered or run
     std::vector<std::shared_ptr<taking>> unsure_; // whether they were claimed
     struct left {
         store::stream_key stream;

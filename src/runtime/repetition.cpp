@@ -28,8 +28,7 @@ public:
         watch_ = node_.store().watch(
             source_, store::event_store::interest::growth,
             hints_to(
-                on_.loop(), std::make_shared<std::atomic<std::uint8_t>>(std::uint8_t(0)), weak_from_this(),
-                [](repetition& self, store::event_store::interest) { self.read(); }));
+                on_.loop(), weak_from_this(), [](repetition& self, store::event_store::interest) { self.read(); }));
         read();
     }
 

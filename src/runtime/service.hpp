@@ -64,6 +64,7 @@ struct route {
     bool is_instant = true; ///< without a key, its outcome is never a start_call
     bool has_key = false;   ///< to be made once: its outcome is kept, which takes a call
     std::move_only_function<outcome(incoming const&)> run; ///< once, with the message that it was found for
+    request_kind kind{.is_tool_call = false};              ///< for whoever has to end it
 };
 
 /// Whether a client gets a session, and one whose calls can be come back to. Without a session it cannot subscribe,
@@ -75,10 +76,10 @@ public:
     virtual ~service() = default;
     /// What an InitializeResult says that there is, as bits of the service's own: kept with the session, so that it is
     /// not told of changes to what it does not know.
-    [[nodiscard]] virtual std::uint32_t offers() const = 0;
+    [[nodiscard]] virtual std::uint32_t features() const = 0;
     /// The JSON text of an InitializeResult.
     [[nodiscard]] virtual std::string
-    initialize_result(protocol::revision revision, session_mode mode, std::uint32_t offers) const
+    initialize_result(protocol::revision revision, session_mode mode, std::uint32_t features) const
         = 0;
     /// Runs nothing yet. There is a route for every request, also for one that will be refused.
     [[nodiscard]] virtual route find(protocol::message const& request) = 0;

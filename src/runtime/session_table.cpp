@@ -25,18 +25,11 @@ session_table::stripe& session_table::stripe_of(store::session_key const& key) n
 std::shared_ptr<live_session> session_table::enter(store::record_ptr const& record)
 {
     auto& stripe = stripe_of(record->key);
-    std::shared_ptr<live_session> found;
-    {
-        base::lock const lock(stripe.mutex);
-        auto& entry = stripe.sessions[record->key];
-        if (!entry) {
-            entry = make(record);
-            return entry;
-        }
-        found = entry;
-    }
-    found->see(record);
-    return found;
+    base::lock const lock(stripe.mutex);
+    auto& entry = stripe.sessions[record->key];
+    if (!entry)
+        entry = make(record);
+    return entry;
 }
 
 std::shared_ptr<live_session> session_table::find(store::session_key const& key)
@@ -100,6 +93,16 @@ std::vector<std::shared_ptr<live_session>> session_table::all()
         if (auto alive = session.lock())
             all.push_back(std::move(alive));
     return all;
+}
+
+std::size_t session_table::count()
+{
+    std::size_t count = 0;
+    for (auto& stripe : stripes_) {
+        base::lock const lock(stripe.mutex);
+        count += stripe.sessions.size();
+    }
+    return count;
 }
 
 std::vector<store::session_key> session_table::look_round()

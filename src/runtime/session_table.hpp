@@ -17,7 +17,7 @@ class session_table {
 public:
     ~session_table();
 
-    /// The session as it is served here, with that record if it is newer than what is known.
+    /// The session as it is served here. It may have seen another record: see session_use.
     [[nodiscard]] std::shared_ptr<live_session> enter(store::record_ptr const& record);
     /// Null: not served here.
     [[nodiscard]] std::shared_ptr<live_session> find(store::session_key const& key);
@@ -27,6 +27,9 @@ public:
     [[nodiscard]] std::shared_ptr<live_session> stand_in(protocol::revision revision);
     /// All of them, those that stand in and those that are forgotten but still used too.
     [[nodiscard]] std::vector<std::shared_ptr<live_session>> all();
+
+    /// How many sessions of the store are served here.
+    [[nodiscard]] std::size_t count();
 
     /// Forgets the sessions that nobody uses. Gives those in use of which the store does not know.
     [[nodiscard]] std::vector<store::session_key> look_round();

@@ -14,6 +14,9 @@ namespace {
 // Sessions are reaped in bites, so that a great number of them does not hold a loop for long.
 constexpr std::size_t reap_bite = 1000;
 
+// So long after the store could not answer it is asked again.
+constexpr base::duration close_again_time = std::chrono::milliseconds(500);
+
 // How often a change is made anew because somebody else was first.
 constexpr unsigned change_tries = 16;
 
@@ -23,36 +26,64 @@ constexpr unsigned change_tries = 16;
 class sessions::ending : public std::enable_shared_from_this<ending> {
 public:
     ending(sessions& of, store::session_key key, base::loop& loop, store::completion<void> done)
-        : of_(of), key_(std::move(key)), loop_(loop), done_(std::move(done)),
-          limit_(loop.timers(), [this] { remove(); })
+        : of_(of), key_(std::move(key)), loop_(loop), done_(std::move(done)), tick_(loop.timers(), [this] { tick(); })
     {
     }
 
     void begin()
     {
-        auto& store = of_.context_.store();
-        watch_ = store.watch_session(key_, [weak = weak_from_this(), &loop = loop_] {
+        watch_ = of_.context_.store().watch_session(key_, [weak = weak_from_this(), &loop = loop_] {
             loop.post([weak] {
                 if (auto const self = weak.lock())
                     self->look();
             });
         });
-        store.close(key_, [self = shared_from_this()](result<std::vector<store::call_ref>> told) {
-            if (!told)
-                return self->finish(std::unexpected(told.error()));
-            self->is_closed_ = true;
-            if (auto const live = self->of_.table_.find(self->key_))
-                live->end_held_calls();
-            self->of_.context_.store().publish(session_ended_bulletin(self->key_));
-            self->limit_.after(end_flush_limit);
-            self->look();
-        });
+        close();
     }
 
 private:
+    void close()
+    {
+        of_.context_.store().close(key_, [self = shared_from_this()](result<std::vector<store::call_ref>> told) {
+            // It may be closed by now, and then everything else has to follow: this goes on until that is known.
+            if (!told && told.error() == errc::unavailable) {
+                self->tell(std::unexpected(told.error()));
+                return self->tick_.after(close_again_time);
+            }
+            bool const was_unsure = !self->done_;
+            if (!told && !(was_unsure && told.error() == errc::not_found))
+                return self->finish(std::unexpected(told.error()));
+            self->closed(told.value_or(std::vector<store::call_ref>()));
+        });
+    }
+
+    void closed(std::vector<store::call_ref> const& told)
+    {
+        // Calls that run here hear of it at once; a hint to others may be lost.
+        bool const is_elsewhere
+            = std::ranges::any_of(told, [&](auto const& each) { return each.owner != of_.context_.owner(); });
+        removed_at_ = loop_.now() + (is_elsewhere ? store::closed_session_limit : end_flush_limit);
+        if (auto const live = of_.table_.find(key_))
+            live->end_held_calls();
+        of_.context_.store().publish(session_ended_bulletin(key_));
+        tick_.after(end_flush_limit);
+        look();
+    }
+
+    void tick()
+    {
+        if (!removed_at_)
+            return close();
+        tell({}); // nobody serves it any more
+        if (loop_.now() >= *removed_at_)
+            return remove();
+        tick_.after(end_flush_limit);
+        look(); // a hint may be lost
+    }
+
     void look()
     {
-        if (!is_closed_ || is_removing_)
+        if (!removed_at_ || is_removing_)
             return;
         of_.context_.store().is_quiet(key_, [self = shared_from_this()](result<bool> quiet) {
             if (quiet && *quiet)
@@ -64,7 +95,7 @@ private:
     {
         if (std::exchange(is_removing_, true))
             return;
-        limit_.cancel();
+        tick_.cancel();
         if (auto const live = of_.table_.find(key_))
             for (auto const& each : live->followers())
                 each->close(engine::close_reason::cut_off, std::nullopt);
@@ -76,27 +107,33 @@ private:
         });
     }
 
+    /// The first outcome counts.
+    void tell(result<void> outcome)
+    {
+        if (auto done = std::exchange(done_, nullptr))
+            done(std::move(outcome));
+    }
+
     void finish(result<void> outcome)
     {
         auto const self = shared_from_this();
-        limit_.cancel();
+        tick_.cancel();
         watch_.reset();
         {
             base::lock const lock(of_.endings_mutex_);
             of_.endings_.erase(self);
         }
-        if (auto done = std::exchange(done_, nullptr))
-            done(std::move(outcome));
+        tell(std::move(outcome));
     }
 
     sessions& of_;
     store::session_key key_;
     base::loop& loop_;
-    store::completion<void> done_;
+    store::completion<void> done_; // null: told
     std::unique_ptr<store::watch_handle> watch_;
-    bool is_closed_ = false;
+    std::optional<base::time_point> removed_at_; // once it is closed: when it goes at the latest
     bool is_removing_ = false;
-    base::timer limit_;
+    base::timer tick_;
 };
 
 sessions::~sessions() = default;
@@ -125,7 +162,7 @@ void sessions::open(client_hello hello, store::completion<session_use> done)
     record.version = protocol::to_string(hello.revision);
     record.client_info = std::move(hello.info);
     record.client_capabilities = std::move(hello.capabilities);
-    record.told_features = hello.offers;
+    record.told_features = hello.features;
     context_.store().create(
         std::move(record), [this, done = std::move(done)](result<store::record_ptr> created) mutable {
             if (!created)
@@ -146,7 +183,7 @@ void sessions::reopen(session_use const& use, client_hello hello, store::complet
             record.version = protocol::to_string(hello.revision);
             record.client_info = hello.info;
             record.client_capabilities = hello.capabilities;
-            record.told_features = hello.offers;
+            record.told_features = hello.features;
         },
         std::move(done));
 }

@@ -51,7 +51,9 @@ public:
     /// `errc::too_many_subscriptions` at the limit of the settings.
     void subscribe(live_session const& session, std::string uri, store::completion<void> done);
     void unsubscribe(live_session const& session, std::string_view uri, store::completion<void> done);
-    /// Gives every open stream its final error, lets connections write it, then removes all keys.
+    /// Gives every open stream its final error, lets connections write it, then removes all keys. Done when nobody
+    /// serves it any more, and this node's connections have had some time; the keys may go later. After
+    /// `errc::unavailable` it goes on by itself, because it may have begun.
     void end(store::session_key const& key, base::loop& loop, store::completion<void> done);
 
     /// The first sessions whose name comes after that one.

@@ -43,7 +43,7 @@ struct settings {
 
 /// So often the store is told of sessions in use that it does not see.
 constexpr base::duration activity_write_interval = std::chrono::seconds(30);
-/// How long the end of a session waits for its last events to be written.
+/// How long whoever ends a session waits for its last events to be written.
 constexpr base::duration end_flush_limit = std::chrono::seconds(1);
 
 }

@@ -35,7 +35,6 @@ stream_output::stream_output(
     node_context& context, base::loop& loop, store::stream_key stream, store::fence fence,
     engine::flow_settings const& flow, std::size_t requests)
     : paced_output(context, loop, flow, requests), stream_(std::move(stream)), fence_(fence),
-      pending_(std::make_shared<std::atomic<std::uint8_t>>(std::uint8_t(0))),
       again_(loop.timers(), [this] { ask_again(); })
 {
 }
@@ -51,18 +50,25 @@ void stream_output::watch()
 {
     watch_ = context().store().watch(
         stream_, interest::reader | interest::mail,
-        hints_to(loop(), pending_, std::weak_ptr(self()), [](stream_output& self, interest what) { self.hint(what); }));
+        hints_to(loop(), std::weak_ptr(self()), [](stream_output& self, interest what) { self.hint(what); }));
 }
 
 void stream_output::begin(std::weak_ptr<output_user> user)
 {
     paced_output::begin(std::move(user));
-    watch();
     // It was opened with a reader: flow control holds from the first event, whenever the store says where it is.
     store::reader_mark opened_with;
     opened_with.attached = true;
     reader_moved(opened_with);
+}
+
+void stream_output::listen()
+{
+    if (is_over())
+        return;
+    watch(); // first: what comes in between is a hint, not a loss
     read_reader();
+    read_mail();
 }
 
 void stream_output::go_on(
@@ -73,6 +79,7 @@ void stream_output::go_on(
     watch();
     read_reader();
     questions_.go_on_after(from.last_question);
+    end_ = from.top.sequence;
     ready_ = std::move(ready);
     for (auto const& [number, sequence] : from.questions)
         tell_withdrawn(number);
@@ -105,7 +112,14 @@ void stream_output::hint(interest what)
 
 void stream_output::read_reader()
 {
+    // One at a time: an older mark must not come after a newer one.
+    if (std::exchange(is_reading_reader_, true)) {
+        has_reader_moved_ = true;
+        return;
+    }
+    has_reader_moved_ = false;
     context().store().reader(stream_, [self = self()](result<store::reader_mark> mark) {
+        self->is_reading_reader_ = false;
         if (self->is_over())
             return;
         if (!mark) {
@@ -119,6 +133,8 @@ void stream_output::read_reader()
             user->reader_seen(mark->attached);
         self->reader_moved(*mark);
         self->perform();
+        if (self->has_reader_moved_ && !self->is_over())
+            self->read_reader();
     });
 }
 
@@ -293,7 +309,7 @@ void stream_output::release(std::move_only_function<void()> done)
 
 void stream_output::give_up_stream()
 {
-    context().store().release(stream_, fence_, [self = self()](result<void> outcome) {
+    context().store().release(stream_, fence_, true, [self = self()](result<void> outcome) {
         if (!outcome && is_outcome_unknown(outcome.error())) {
             self->releases_again_ = true;
             self->again_.after(ask_again_time);
@@ -321,7 +337,7 @@ void stream_output::write(engine::append_events& batch)
 void stream_output::append()
 {
     context().store().append(
-        stream_, fence_, batch_number_, appending_.events, appending_.finish,
+        stream_, fence_, batch_number_, end_, appending_.events, appending_.finish,
         [self = self()](result<store::stream_top> top) {
             auto& metrics = self->context().metrics();
             if (top)
@@ -336,6 +352,8 @@ void stream_output::append()
             auto const took = self->loop().now() - self->appending_.began;
             metrics.append_seconds.Observe(std::chrono::duration<double>(took).count());
             self->appending_.events.clear();
+            if (top)
+                self->end_ = top->sequence;
             auto const why = top ? std::error_code() : top.error();
             self->appended(std::move(top));
             if (is_lost(why))

@@ -8,7 +8,6 @@
 #include "runtime/paced_output.hpp"
 #include "store/ports.hpp"
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -39,8 +38,9 @@ public:
     void go_on(
         std::weak_ptr<output_user> user, store::claimed_call const& from, std::string notice,
         std::move_only_function<void()> ready);
-    /// Takes what was sent to the call: it may have come before anybody watched. Once the user can hear it.
-    void read_mail();
+    /// Hears of its reader and takes what was sent to the call, from the beginning on. After begin(), and after the
+    /// handler's first run: what has come to its end by then has nothing to hear.
+    void listen();
 
     [[nodiscard]] std::optional<store::stream_id> stream() const noexcept override { return stream_.stream; }
     std::uint64_t
@@ -62,6 +62,7 @@ private:
     void watch();
     void hint(store::event_store::interest what);
     void read_reader();
+    void read_mail();
     void open_letter(store::letter letter);
     /// A client's answer, as JSON text. A second one, or one to an unknown question, is ignored.
     void take_answer(std::uint64_t question, std::string response);
@@ -87,7 +88,6 @@ private:
     };
     std::vector<relay> relays_; // not in the log yet
     std::unique_ptr<store::watch_handle> watch_;
-    std::shared_ptr<std::atomic<std::uint8_t>> pending_; // hints that are on their way to the loop
     // The append under way, kept because it may have to be repeated.
     struct appending {
         std::vector<store::event_data> events;
@@ -96,7 +96,10 @@ private:
     };
     appending appending_;
     std::uint64_t batch_number_ = 0; // of the appends
+    std::uint64_t end_ = 0; // of the stream, as far as is known here
     std::uint64_t last_letter_ = 0;
+    bool is_reading_reader_ = false;
+    bool has_reader_moved_ = false; // since it was asked for
     bool is_reading_mail_ = false;
     bool has_more_mail_ = false;
     // What the store could not say.

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 struct access {
     /// By a constructor that authors do not have.
@@ -15,7 +15,19 @@ struct access {
     {
         return T(std::forward<Args>(args)...);
     }
-    [[nodiscard]] static std::shared_ptr<server_core> const& core(server const& of) noexcept { return of.core_; }
+    [[nodiscard]] static std::shared_ptr<server_core> const& core(server const& of) { return of.core(); }
+    /// Of belay::flags, which this room does not see.
+    template<class Flags>
+    [[nodiscard]] static auto const& all(Flags const& of) noexcept
+    {
+        return of.all_;
+    }
+    template<class Flags>
+    static void call_then(Flags const& of)
+    {
+        for (auto const& each : of.then_)
+            each();
+    }
 };
 
 }

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace belay {
+namespace belay::inline v0 {
 
 tool_entry& tool_entry::at_most(std::size_t calls)
 {
@@ -19,7 +19,7 @@ tool_entry& tool_entry::at_most(std::size_t calls)
 
 }
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 // Owned by the waiting call: it leaves the queue with it.
 class admission::queued {

@@ -10,7 +10,7 @@
 #include <functional>
 #include <memory>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 class admission : public std::enable_shared_from_this<admission> {
 public:

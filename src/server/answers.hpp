@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 [[nodiscard]] inline std::string_view view(json::string const& text) noexcept
 {

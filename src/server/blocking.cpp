@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace belay {
+namespace belay::inline v0 {
 
 tool_entry& tool_entry::blocking()
 {
@@ -66,7 +66,7 @@ bool blocking_call::is_cancelled() const noexcept
 
 }
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 blocking_state::blocking_state(
     runtime::node& node, std::shared_ptr<runtime::call> const& on, job job, admission::place place)

@@ -18,7 +18,7 @@
 #include <optional>
 #include <string>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 class blocking_state : public std::enable_shared_from_this<blocking_state> {
 public:

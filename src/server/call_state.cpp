@@ -17,7 +17,7 @@
 #include <exception>
 #include <system_error>
 
-namespace belay {
+namespace belay::inline v0 {
 
 progress_meter::progress_meter(std::shared_ptr<detail::call_state> state, std::optional<double> total)
     : state_(std::move(state)), total_(total)
@@ -117,7 +117,7 @@ void call::close_connection(std::chrono::milliseconds retry)
 
 }
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 namespace asio = boost::asio;
 
@@ -142,13 +142,18 @@ std::string_view subject_of(protocol::message const& message) noexcept
     return {};
 }
 
+request_facts facts_of(runtime::incoming const& request) noexcept
+{
+    return {request.node, request.session, request.revision, request.message.meta, request.trace};
+}
+
 call_context context_of(runtime::incoming const& request)
 {
     auto const subject = subject_of(request.message);
     auto handler = std::string(request.message.method) + (subject.empty() ? "" : " ");
     handler += subject;
     call_context context{request.revision, progress_token_of(request.message), {}, std::move(handler)};
-    if (auto const* meta = protocol::meta_of(request.message))
+    if (auto const* meta = request.message.meta)
         context.meta = json::object(*meta, json::storage_ptr());
     return context;
 }

@@ -20,7 +20,7 @@ namespace belay::runtime {
 class node;
 }
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 /// Leaves the tool when its call has ended. Not a std::exception, so that a tool's `catch` does not stop it.
 struct unwinding {};
@@ -40,6 +40,7 @@ struct request_facts {
     json::object const* meta;               ///< null: none
     protocol::trace_context const* trace;   ///< null: none
 };
+[[nodiscard]] request_facts facts_of(runtime::incoming const& request) noexcept;
 /// The name or URI that a request is about; empty: none.
 [[nodiscard]] std::string_view subject_of(protocol::message const& message) noexcept;
 [[nodiscard]] call_context context_of(runtime::incoming const& request);
@@ -51,10 +52,7 @@ struct request_facts {
 /// A session as handlers see it.
 class session_link {
 public:
-    session_link(runtime::node& node, std::shared_ptr<runtime::live_session> session)
-        : node_(node), session_(std::move(session))
-    {
-    }
+    session_link(runtime::node& node, std::shared_ptr<runtime::live_session> session);
     [[nodiscard]] runtime::node& node() const noexcept { return node_; }
     [[nodiscard]] std::shared_ptr<runtime::live_session> const& session() const noexcept { return session_; }
 

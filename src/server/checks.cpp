@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 /// A tool's schema, ready for use; `which` is "input" or "output". Throws std::invalid_argument if it cannot be used.
 [[nodiscard]] std::shared_ptr<schema_check const> check_of(

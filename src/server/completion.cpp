@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include "server/prompts.hpp"
 #include "server/resources.hpp"
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 [[nodiscard]] runtime::outcome
 complete(runtime::incoming const& request, prompt_catalogue const& prompts, resource_catalogue const& resources);

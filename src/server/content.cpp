@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-namespace belay::content {
+namespace belay::inline v0::content {
 
 namespace {
 
@@ -87,7 +87,7 @@ json::object annotated(json::object block, annotations const& notes)
 
 }
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 void append_base64(std::string& out, std::string_view bytes)
 {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 /// The block as a client of that revision knows it.
 [[nodiscard]] json::object block_for(json::object block, protocol::revision revision);

@@ -17,7 +17,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 namespace {
 
@@ -56,8 +56,7 @@ constexpr std::size_t max_key_bytes = 128;
 
 json::value const* given_key(protocol::message const& message)
 {
-    auto const* meta = protocol::meta_of(message);
-    return meta ? meta->if_contains(protocol::meta::idempotency_key) : nullptr;
+    return message.meta ? message.meta->if_contains(protocol::meta::idempotency_key) : nullptr;
 }
 
 /// The call's idempotency key, if its caller gave one.
@@ -132,6 +131,11 @@ auto in_session(F work)
     };
 }
 
+bool is_retry_safe(tool_definition const& tool)
+{
+    return tool.read_only.value_or(false) || tool.idempotent.value_or(false);
+}
+
 /// Names the tool as far as a call of it depends on it: its name, what it takes and what it gives.
 std::uint64_t work_of(tool_definition const& tool)
 {
@@ -139,6 +143,11 @@ std::uint64_t work_of(tool_definition const& tool)
     if (tool.output_schema)
         text += '\n' + json_text::to_json(*tool.output_schema);
     return std::max<std::uint64_t>(base::fingerprint(text), 1);
+}
+
+void say_failure(base::logger const& log, std::string const& failure)
+{
+    log.error("not registered: {}", failure);
 }
 
 bool is_name(std::string_view name)
@@ -198,16 +207,27 @@ void server_core::publish_as(list which, std::string const& reserved, bool is_br
         base::lock const lock(reserved_mutex_);
         reserved_.erase(reserved);
     }
-    if (failure.empty()) {
-        if (!is_broken)
-            changed(which);
+    if (is_broken)
         return;
+    note_failure(reserved, failure);
+    if (failure.empty())
+        changed(which);
+}
+
+void server_core::note_failure(std::string const& of, std::string const& failure)
+{
+    base::logger log;
+    {
+        base::lock const lock(node_mutex_);
+        std::erase_if(failures_, [&](auto const& each) { return each.first == of; });
+        if (failure.empty())
+            return;
+        if (!log_)
+            return static_cast<void>(failures_.emplace_back(of, failure));
+        log = *log_;
     }
-    base::lock const lock(node_mutex_);
-    if (node_)
-        node_->log().error("not registered: {}", failure);
-    else
-        failures_.push_back(std::move(failure));
+    // Without the lock: the log may be a function of the author's, which uses this server.
+    say_failure(log, failure);
 }
 
 void server_core::publish(std::shared_ptr<tool_definition> fresh, bool is_broken) noexcept
@@ -217,7 +237,7 @@ void server_core::publish(std::shared_ptr<tool_definition> fresh, bool is_broken
             throw std::invalid_argument(
                 "tool " + fresh->name + " cannot wait, so " + fresh->needs_waiting
                 + "; if it takes long, say that it is blocking()");
-        if (fresh->runs_again && !fresh->read_only.value_or(false) && !fresh->idempotent.value_or(false))
+        if (fresh->runs_again && !is_retry_safe(*fresh))
             throw std::invalid_argument(
                 "tool " + fresh->name
                 + " can be run again only if that does no harm: say that it is read_only() or idempotent()");
@@ -311,7 +331,7 @@ void server_core::get_ready(schema_limits const& limits)
     {
         base::lock const lock(node_mutex_);
         if (!failures_.empty())
-            throw std::invalid_argument(failures_.front());
+            throw std::invalid_argument(failures_.front().second);
     }
     *schema_limits_ = limits;
     auto const tools = tools_.now();
@@ -335,10 +355,16 @@ void server_core::work_on(base::worker_pool& workers)
 
 void server_core::start(runtime::node& node, base::loop& loop, runtime::session_mode mode)
 {
-    if (mode != runtime::session_mode::none) {
+    decltype(failures_) failures; // since get_ready()
+    {
         base::lock const lock(node_mutex_);
-        node_ = &node;
+        failures.swap(failures_);
+        log_ = node.log();
+        if (mode != runtime::session_mode::none)
+            node_ = &node;
     }
+    for (auto const& [of, failure] : failures)
+        say_failure(node.log(), failure);
     for (auto const& [period, function] : periodic_) {
         auto& timer = timers_.emplace_back();
         timer = std::make_unique<base::timer>(
@@ -348,6 +374,8 @@ void server_core::start(runtime::node& node, base::loop& loop, runtime::session_
                     function();
                 } catch (std::exception const& error) {
                     node.log().error("a periodic function failed: {}", error.what());
+                } catch (...) {
+                    node.log().error("a periodic function failed");
                 }
                 // From when it was due, so that it keeps its pace; what was missed is not made up for.
                 due = std::max(due, loop.now() - period) + period;
@@ -361,6 +389,7 @@ void server_core::stop()
 {
     timers_.clear();
     base::lock const lock(node_mutex_);
+    log_.reset();
     node_ = nullptr;
     is_change_pending_ = {}; // what was to be told went with the node
 }
@@ -402,7 +431,7 @@ void server_core::notify_all(std::string_view method, json::object const& params
 
 server_core::~server_core() = default;
 
-std::uint32_t server_core::offers() const
+std::uint32_t server_core::features() const
 {
     auto const is_declared = [&](server::list which) { return about_.declared[static_cast<std::size_t>(which)]; };
     auto bits = bit_of(list::tools);
@@ -414,7 +443,7 @@ std::uint32_t server_core::offers() const
 }
 
 std::string
-server_core::initialize_result(protocol::revision revision, runtime::session_mode mode, std::uint32_t offers) const
+server_core::initialize_result(protocol::revision revision, runtime::session_mode mode, std::uint32_t features) const
 {
     auto const& speaks = protocol::facts_of(revision);
     bool const has_session = mode != runtime::session_mode::none;
@@ -429,12 +458,12 @@ server_core::initialize_result(protocol::revision revision, runtime::session_mod
     if (mode == runtime::session_mode::resumable)
         capabilities["experimental"].emplace_object()[protocol::feature::idempotency].emplace_object();
     capabilities["tools"] = changing;
-    if (offers & bit_of(list::resources)) {
+    if (features & bit_of(list::resources)) {
         auto& resources = capabilities["resources"].emplace_object();
         if (has_session)
             resources = {{"subscribe", true}, {"listChanged", true}};
     }
-    if (offers & bit_of(list::prompts))
+    if (features & bit_of(list::prompts))
         capabilities["prompts"] = changing;
     if ((prompts_.has_completers() || resources_.has_completers()) && speaks.has_completions_capability)
         capabilities["completions"].emplace_object();
@@ -467,8 +496,10 @@ runtime::route server_core::find(protocol::message const& request)
     if (method == protocol::method::resources_read) {
         auto found = resources_.find(request);
         bool const is_instant = !found || found->what->read.quick;
-        return route_to(
+        auto route = route_to(
             is_instant, [this, found = std::move(found)](incoming const& of) { return resources_.read(of, found); });
+        route.kind.is_retry_safe = true;
+        return route;
     }
     if (method == protocol::method::resources_list)
         return instant([this](incoming const& of) { return resources_.list(of, page_size(server::list::resources)); });
@@ -479,8 +510,10 @@ runtime::route server_core::find(protocol::message const& request)
     if (method == protocol::method::prompts_get) {
         auto found = prompts_.find(request);
         bool const is_instant = !found || found->get.quick;
-        return route_to(
+        auto route = route_to(
             is_instant, [this, found = std::move(found)](incoming const& of) { return prompts_.get(of, found); });
+        route.kind.is_retry_safe = true;
+        return route;
     }
     if (method == protocol::method::prompts_list)
         return instant([this](incoming const& of) { return prompts_.list(of, page_size(server::list::prompts)); });
@@ -489,9 +522,11 @@ runtime::route server_core::find(protocol::message const& request)
     if (method == protocol::method::resources_subscribe) {
         auto found = resources_.find(request);
         bool const is_instant = !found || !found->what->on_subscribe;
-        return route_to(is_instant, in_session([this, found = std::move(found)](incoming const& of) {
-                            return resources_.subscribe(of, found);
-                        }));
+        auto route = route_to(is_instant, in_session([this, found = std::move(found)](incoming const& of) {
+                                  return resources_.subscribe(of, found);
+                              }));
+        route.kind.is_retry_safe = true;
+        return route;
     }
     if (method == protocol::method::resources_unsubscribe)
         return instant(in_session([this](incoming const& of) { return resources_.unsubscribe(of); }));
@@ -506,9 +541,11 @@ runtime::route server_core::find_tool(protocol::message const& request) const
     auto const* const name = text_param(request, "name");
     auto found = name ? tools_.now()->find(view(*name)) : nullptr;
     bool const is_instant = !found || found->quick;
+    runtime::request_kind const kind{true, found && is_retry_safe(*found)};
     auto route = route_to(
         is_instant, [this, found = std::move(found)](runtime::incoming const& of) { return call_tool(of, found); });
     route.has_key = given_key(request) != nullptr;
+    route.kind = kind;
     return route;
 }
 
@@ -517,6 +554,20 @@ bool server_core::can_run(std::uint64_t work) const
     auto const tools = tools_.now();
     return std::ranges::any_of(
         tools->in_order, [&](auto const& each) { return each->what->runs_again && each->what->work == work; });
+}
+
+void server_core::tell_level(
+    runtime::node& node, std::shared_ptr<runtime::live_session> const& session, log_level level) const
+{
+    if (!on_log_level_)
+        return;
+    try {
+        on_log_level_(access::make<belay::session>(std::make_shared<session_link const>(node, session)), level);
+    } catch (std::exception const& error) {
+        node.log().error("on_log_level failed: {}", error.what());
+    } catch (...) {
+        node.log().error("on_log_level failed");
+    }
 }
 
 runtime::outcome server_core::set_level(runtime::incoming const& request) const
@@ -534,9 +585,8 @@ runtime::outcome server_core::set_level(runtime::incoming const& request) const
         node.sessions().change(
             session, [level](store::session_record& record) { record.log_level = static_cast<int>(level); },
             [this, &node, session, level, id, answer = std::move(answer)](result<void> changed) mutable {
-                if (changed && on_log_level_)
-                    on_log_level_(
-                        access::make<belay::session>(std::make_shared<session_link const>(node, session)), level);
+                if (changed)
+                    tell_level(node, session, level);
                 answer(
                     changed ? protocol::result_response(id, "{}")
                             : protocol::error_response(
@@ -549,7 +599,7 @@ runtime::outcome
 server_core::call_tool(runtime::incoming const& request, std::shared_ptr<tool_definition const> const& found) const
 {
     auto const& message = request.message;
-    if (!text_param(message, "name"))
+    if (!found && !text_param(message, "name"))
         return refuse(request, {protocol::code::invalid_params, "params.name must be the name of a tool", {}});
     if (!found)
         return refuse(request, {protocol::code::invalid_params, "Unknown tool; tools/list names those there are", {}});
@@ -576,7 +626,7 @@ server_core::call_tool(runtime::incoming const& request, std::shared_ptr<tool_de
     if (tool.quick && *once) {
         runtime::start_call start;
         start.once = std::move(*once);
-        start.traits.is_retry_safe = tool.read_only.value_or(false) || tool.idempotent.value_or(false);
+        start.traits.is_retry_safe = is_retry_safe(tool);
         start.run = [found, &node = request.node, context = context_of(request), id = message.id,
                      arguments = json::object(*arguments, json::storage_ptr())](std::shared_ptr<runtime::call> on) {
             auto const trace = on->trace();
@@ -588,9 +638,8 @@ server_core::call_tool(runtime::incoming const& request, std::shared_ptr<tool_de
     }
 
     if (tool.quick)
-        return runtime::instant_answer{quick_answer(
-            [&] { return log_of(request); }, tool, message.id, *arguments,
-            {request.node, request.session, request.revision, protocol::meta_of(message), request.trace})};
+        return runtime::instant_answer{
+            quick_answer([&] { return log_of(request); }, tool, message.id, *arguments, facts_of(request))};
 
     auto const token = progress_token_of(message);
     auto begin = tool.blocking ? prepare_blocking(tool, request, *arguments, token, workers_)
@@ -598,7 +647,7 @@ server_core::call_tool(runtime::incoming const& request, std::shared_ptr<tool_de
     if (!begin)
         return bad_arguments(begin.error());
     runtime::call_traits traits;
-    traits.is_retry_safe = tool.read_only.value_or(false) || tool.idempotent.value_or(false);
+    traits.is_retry_safe = is_retry_safe(tool);
     traits.max_duration = tool.timeout;
     traits.orphan_limit = tool.orphan_limit;
     traits.waits_for_reader = tool.waits_for_reader && !tool.blocking;

@@ -1,4 +1,4 @@
-// A server as the runtime sees it: the registry of what it offers, and the dispatch of requests to it.
+// A server as the runtime sees it: the registry of what it features, and the dispatch of requests to it.
 #pragma once
 
 #include "base/loop.hpp"
@@ -17,12 +17,13 @@
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 class server_core final : public runtime::service, public std::enable_shared_from_this<server_core> {
 public:
@@ -95,9 +96,9 @@ public:
     void log_to_all(log_level level, std::string notice);
     void notify_all(std::string_view method, json::object const& params);
 
-    [[nodiscard]] std::uint32_t offers() const override;
+    [[nodiscard]] std::uint32_t features() const override;
     [[nodiscard]] std::string
-    initialize_result(protocol::revision revision, runtime::session_mode mode, std::uint32_t offers) const override;
+    initialize_result(protocol::revision revision, runtime::session_mode mode, std::uint32_t features) const override;
     [[nodiscard]] runtime::route find(protocol::message const& request) override;
     [[nodiscard]] bool can_run(std::uint64_t work) const override;
 
@@ -116,10 +117,13 @@ private:
     [[nodiscard]] runtime::outcome
     call_tool(runtime::incoming const& request, std::shared_ptr<tool_definition const> const& found) const;
     [[nodiscard]] runtime::outcome set_level(runtime::incoming const& request) const;
+    void tell_level(runtime::node& node, std::shared_ptr<runtime::live_session> const& session, log_level level) const;
     void changed(list which);
     /// Adds what was reserved, or notes why that cannot be.
     template<class F>
     void publish_as(list which, std::string const& reserved, bool is_broken, F const& add) noexcept;
+    /// Why that is not registered, in the place of what was said of it before; empty: it is.
+    void note_failure(std::string const& of, std::string const& failure);
 
     std::string name_;
     std::string version_;
@@ -140,8 +144,9 @@ private:
 
     mutable base::mutex node_mutex_;
     runtime::node* node_ BELAY_GUARDED_BY(node_mutex_) = nullptr;
-    std::vector<std::string>
-        failures_ BELAY_GUARDED_BY(node_mutex_); // of publish() before the start: why something is not there
+    std::optional<base::logger> log_ BELAY_GUARDED_BY(node_mutex_); // while it is served
+    std::vector<std::pair<std::string, std::string>>
+        failures_ BELAY_GUARDED_BY(node_mutex_); // of publish() before the start: what is not there, and why
     std::array<bool, 3> is_change_pending_ BELAY_GUARDED_BY(node_mutex_){};
 };
 

@@ -12,73 +12,80 @@
 #include <exception>
 #include <stdexcept>
 
-namespace belay {
+namespace belay::inline v0 {
 
 server::server(std::string name, std::string version)
     : core_(std::make_shared<detail::server_core>(std::move(name), std::move(version)))
 {
 }
 
+std::shared_ptr<detail::server_core> const& server::core() const
+{
+    if (!core_)
+        throw std::logic_error("this server was moved from; use the one that it was moved to");
+    return core_;
+}
+
 server& server::instructions(std::string text)
 {
-    core_->about().instructions = std::move(text);
+    core()->about().instructions = std::move(text);
     return *this;
 }
 server& server::title(std::string text)
 {
-    core_->about().title = std::move(text);
+    core()->about().title = std::move(text);
     return *this;
 }
 server& server::describe(std::string text)
 {
-    core_->about().description = std::move(text);
+    core()->about().description = std::move(text);
     return *this;
 }
 server& server::website(std::string url)
 {
-    core_->about().website = std::move(url);
+    core()->about().website = std::move(url);
     return *this;
 }
 server& server::add_icon(icon icon)
 {
-    core_->about().icons.push_back(std::move(icon));
+    core()->about().icons.push_back(std::move(icon));
     return *this;
 }
 server& server::page_size(std::size_t items)
 {
-    core_->about().page_sizes.fill(items);
+    core()->about().page_sizes.fill(items);
     return *this;
 }
 server& server::page_size(list which, std::size_t items)
 {
-    core_->about().page_sizes[static_cast<std::size_t>(which)] = items;
+    core()->about().page_sizes[static_cast<std::size_t>(which)] = items;
     return *this;
 }
 server& server::declare(list which)
 {
-    core_->about().declared[static_cast<std::size_t>(which)] = true;
+    core()->about().declared[static_cast<std::size_t>(which)] = true;
     return *this;
 }
 server& server::mount_stateless(std::string path, server const& what)
 {
-    core_->mount(std::move(path), what.core_);
+    core()->mount(std::move(path), what.core());
     return *this;
 }
 server& server::every(std::chrono::nanoseconds period, std::function<void()> function)
 {
-    core_->every(period, std::move(function));
+    core()->every(period, std::move(function));
     return *this;
 }
 server& server::on_log_level(std::function<void(session const&, log_level)> function)
 {
-    core_->on_log_level(std::move(function));
+    core()->on_log_level(std::move(function));
     return *this;
 }
 
 tool_entry server::add(std::shared_ptr<detail::tool_definition> definition)
 {
-    core_->reserve(*definition);
-    return {core_, std::move(definition)};
+    core()->reserve(*definition);
+    return {core(), std::move(definition)};
 }
 
 resource_entry server::add(std::string uri, detail::handler<resource_contents> read)
@@ -89,8 +96,8 @@ resource_entry server::add(std::string uri, detail::handler<resource_contents> r
     definition->read = std::move(read);
     if (definition->is_template)
         definition->completers = detail::completers_of(definition->read.schema);
-    core_->reserve(*definition);
-    return {core_, std::move(definition)};
+    core()->reserve(*definition);
+    return {core(), std::move(definition)};
 }
 
 prompt_entry server::add_prompt(std::string name, detail::handler<prompt_result> get)
@@ -100,41 +107,41 @@ prompt_entry server::add_prompt(std::string name, detail::handler<prompt_result>
     definition->get = std::move(get);
     definition->arguments = detail::arguments_of(definition->get.schema);
     definition->completers = detail::completers_of(definition->get.schema);
-    core_->reserve(*definition);
-    return {core_, std::move(definition)};
+    core()->reserve(*definition);
+    return {core(), std::move(definition)};
 }
 
 bool server::remove_tool(std::string_view name)
 {
-    return core_->remove_tool(name);
+    return core()->remove_tool(name);
 }
 bool server::remove_resource(std::string_view uri)
 {
-    return core_->remove_resource(uri);
+    return core()->remove_resource(uri);
 }
 bool server::remove_prompt(std::string_view name)
 {
-    return core_->remove_prompt(name);
+    return core()->remove_prompt(name);
 }
 void server::resource_updated(std::string const& uri)
 {
-    core_->resource_updated(uri);
+    core()->resource_updated(uri);
 }
 void server::notify(std::string const& method, json::object const& params)
 {
-    core_->notify_all(method, params);
+    core()->notify_all(method, params);
 }
 std::vector<std::string> server::subscriptions() const
 {
-    return core_->subscriptions();
+    return core()->subscriptions();
 }
 void server::log(log_level level, std::string const& logger, json::value const& data)
 {
-    core_->log_to_all(level, detail::log_notice(level, logger, data));
+    core()->log_to_all(level, detail::log_notice(level, logger, data));
 }
 void server::log(log_level level, std::string const& logger, std::string const& text)
 {
-    core_->log_to_all(level, detail::log_notice(level, logger, text));
+    core()->log_to_all(level, detail::log_notice(level, logger, text));
 }
 void server::log(log_level level, std::string const& logger, char const* text)
 {

@@ -4,7 +4,7 @@
 #include "protocol/names.hpp"
 #include "json/serialize.hpp"
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 namespace {
 

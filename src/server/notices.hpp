@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 /// Whether the session's client wants to hear of this level.
 [[nodiscard]] inline bool wants(store::session_record const& record, log_level level) noexcept

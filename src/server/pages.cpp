@@ -2,7 +2,7 @@
 
 #include "base/ids.hpp"
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 namespace {
 

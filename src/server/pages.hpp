@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 struct place {
     std::size_t index = 0; ///< of the next item

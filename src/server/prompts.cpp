@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 namespace {
 
@@ -119,8 +119,9 @@ prompt_catalogue::get(runtime::incoming const& request, std::shared_ptr<prompt_d
             log, "prompt " + what->name, {protocol::code::invalid_params, "There is nothing for these arguments", {}});
     };
     if (what->get.quick) {
+        auto const facts = facts_of(request);
         try {
-            auto const result = what->get.quick(*arguments);
+            auto const result = what->get.quick(access::make<caller>(facts), *arguments);
             if (!result)
                 return bad_arguments(result.error());
             return give(request, render_prompt(*result, *what, request.revision));

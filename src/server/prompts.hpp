@@ -4,9 +4,27 @@
 #include "runtime/service.hpp"
 #include "server/registry.hpp"
 
+#include <belay/detail/handler_shape.hpp>
 #include <belay/prompt.hpp>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
+
+struct argument {
+    std::string name;
+    std::string description;
+    bool is_required = true;
+};
+
+struct prompt_definition {
+    std::string name;
+    std::string title;
+    std::string description;
+    std::vector<argument> arguments;
+    std::vector<icon> icons;
+    json::object meta;
+    std::vector<std::pair<std::string, completer>> completers;
+    handler<prompt_result> get;
+};
 
 class prompt_catalogue {
 public:

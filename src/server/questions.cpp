@@ -12,7 +12,7 @@
 
 #include <algorithm>
 
-namespace belay {
+namespace belay::inline v0 {
 
 namespace {
 
@@ -248,12 +248,12 @@ task<sampled> call::sample(sampling_request request, std::optional<std::chrono::
     co_return got;
 }
 
-task<sampled> call::sample(std::string prompt, int max_tokens)
+task<sampled> call::sample(std::string prompt, int max_tokens, std::optional<std::chrono::nanoseconds> limit)
 {
     sampling_request request;
     request.messages.push_back({role::user, content::text(prompt)});
     request.max_tokens = max_tokens;
-    return sample(std::move(request), std::nullopt);
+    return sample(std::move(request), limit);
 }
 
 task<std::vector<root>> call::roots(std::optional<std::chrono::nanoseconds> limit)
@@ -283,7 +283,7 @@ task<void> call::ping(std::optional<std::chrono::nanoseconds> limit)
 
 }
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 struct text_hash {
     using is_transparent = void;

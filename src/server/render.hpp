@@ -10,7 +10,7 @@
 #include <exception>
 #include <string>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 /// The JSON text of a CallToolResult.
 [[nodiscard]] std::string render(tool_result const& result, protocol::revision revision);

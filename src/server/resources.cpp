@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 namespace {
 
@@ -245,8 +245,9 @@ runtime::outcome resource_catalogue::read(runtime::incoming const& request, std:
     reading const shape{
         request.message.id, uri, what->what->mime, request.revision, request.node.settings().limits.event_bytes};
     if (what->what->read.quick) {
+        auto const facts = facts_of(request);
         try {
-            auto const contents = what->what->read.quick(what->variables);
+            auto const contents = what->what->read.quick(access::make<caller>(facts), what->variables);
             if (!contents)
                 return bad_variables(contents.error());
             return runtime::instant_answer{shape.response(*contents)};

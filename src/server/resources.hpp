@@ -5,9 +5,26 @@
 #include "server/registry.hpp"
 #include "server/uri_template.hpp"
 
+#include <belay/detail/handler_shape.hpp>
 #include <belay/resource.hpp>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
+
+struct resource_definition {
+    std::string uri; ///< or a template
+    bool is_template = false;
+    std::string name;
+    std::string title;
+    std::string description;
+    std::string mime;
+    std::optional<std::uint64_t> size;
+    std::optional<belay::annotations> notes;
+    std::vector<icon> icons;
+    json::object meta;
+    std::vector<std::pair<std::string, completer>> completers;
+    std::function<task<void>(call&, std::string)> on_subscribe;
+    handler<resource_contents> read;
+};
 
 class resource_catalogue {
 public:

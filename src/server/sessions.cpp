@@ -9,11 +9,17 @@
 
 #include <charconv>
 
-namespace belay {
+namespace belay::inline v0 {
 
 std::string trace::header(std::string const& span) const
 {
     return "00-" + id + "-" + span + (is_sampled ? "-01" : "-00");
+}
+
+detail::session_link::session_link(runtime::node& node, std::shared_ptr<runtime::live_session> session)
+    : node_(node), session_(std::move(session))
+{
+    node_.calls().watch_record(session_); // its author may keep it for as long as it likes
 }
 
 std::string session::name() const
@@ -78,7 +84,7 @@ trace caller::trace() const
 
 }
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 void throw_bad_answer(decode_error const& error)
 {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 class uri_template {
 public:

@@ -58,7 +58,7 @@ void memory_store::claim(stream_key const& key, fence seen, std::string const& o
     done(std::move(outcome));
 }
 
-void memory_store::release(stream_key const& key, fence fence, completion<void> done)
+void memory_store::release(stream_key const& key, fence fence, bool has_run, completion<void> done)
 {
     auto outcome = [&]() -> result<void> {
         visit at(*this, key.session);
@@ -80,6 +80,8 @@ void memory_store::release(stream_key const& key, fence fence, completion<void> 
         call.runs_with->calls.push_back(call);
         call.owner.clear();
         call.released_from = fence;
+        if (!has_run && call.attempt > 1)
+            --call.attempt;
         leave_if_empty(at, call.of, former, at.now);
         return {};
     }();

@@ -7,7 +7,8 @@ namespace belay::store {
 
 // --- appending
 
-result<stream_top> memory_store::append_events(visit& at, stream& into, std::vector<event_data>& events, bool finish)
+result<stream_top>
+memory_store::append_events(visit& at, stream& into, std::uint64_t after, std::vector<event_data>& events, bool finish)
 {
     auto& session = into.of;
     auto const answered_by = [&](event_data const& event) -> request* {
@@ -44,6 +45,7 @@ result<stream_top> memory_store::append_events(visit& at, stream& into, std::vec
             return std::unexpected(room.error());
     release_bytes(session, reserved);
     into.reserved -= reserved;
+    into.top.sequence = std::max(into.top.sequence, after);
     for (auto& event : events) {
         into.top.offset += event.payload->size();
         into.events.push_back({++into.top.sequence, into.top.offset, std::move(event.payload), event.kind});
@@ -93,8 +95,8 @@ void memory_store::end_call(visit& at, stream& of)
 }
 
 void memory_store::append(
-    stream_key const& key, fence fence, std::uint64_t batch, std::vector<event_data> events, bool finish,
-    completion<stream_top> done)
+    stream_key const& key, fence fence, std::uint64_t batch, std::uint64_t after, std::vector<event_data> events,
+    bool finish, completion<stream_top> done)
 {
     auto outcome = [&]() -> result<stream_top> {
         visit at(*this, key.session);
@@ -105,14 +107,16 @@ void memory_store::append(
         if (into.is_standalone() || into.fence != fence)
             return failure(errc::fenced);
         if (batch <= into.last_batch)
-            return into.top; // nobody else appends with this fence
+            return into.last_outcome;
         if (into.finished)
             return failure(errc::finished);
         if (into.owner.empty())
             return failure(errc::fenced);
-        auto appended = append_events(at, into, events, finish);
-        if (appended)
+        auto appended = append_events(at, into, after, events, finish);
+        if (appended) {
             into.last_batch = batch;
+            into.last_outcome = *appended;
+        }
         return appended;
     }();
     done(std::move(outcome));
@@ -133,7 +137,7 @@ void memory_store::append_standalone(
         auto writer = std::ranges::find_if(into.writers, [&](auto const& each) { return each.owner->name == owner; });
         if (writer != into.writers.end() && batch <= writer->last_batch)
             return writer->top;
-        auto const appended = append_events(at, into, events, false);
+        auto const appended = append_events(at, into, 0, events, false);
         if (!appended)
             return appended;
         if (writer == into.writers.end()) {
@@ -205,8 +209,7 @@ page memory_store::read_page(stream const& from, std::uint64_t after, read_limit
             return read;
     if (from.events.empty())
         return read;
-    auto const front = from.events.front().sequence;
-    auto index = after >= front ? after - front + 1 : 0;
+    auto index = from.count_up_to(after);
     if (index < from.events.size())
         read.events.reserve(read.events.size() + std::min<std::size_t>(from.events.size() - index, limit.events));
     for (; index < from.events.size(); ++index)

@@ -18,7 +18,8 @@ std::uint64_t offset_at(Stream const& of, std::uint64_t sequence)
     if (auto const* const event = of.find_event(sequence))
         return event->end_offset;
     auto const next = std::ranges::upper_bound(of.pinned, sequence, {}, &stored_event::sequence);
-    auto const* const event = next != of.pinned.end() ? &*next : of.events.empty() ? nullptr : &of.events.front();
+    auto const place = of.count_up_to(sequence);
+    auto const* const event = next != of.pinned.end() ? &*next : place < of.events.size() ? &of.events[place] : nullptr;
     return event ? event->end_offset - event->payload->size() : of.top.offset;
 }
 
@@ -80,6 +81,15 @@ void memory_store::note_known(visit& at, stream& of, reader_id const& reader)
     of.last_readers.emplace_back(lease_of(reader.owner), reader.connection);
 }
 
+void memory_store::mend_end(visit& at, stream& of, std::uint64_t seen)
+{
+    if (of.is_standalone())
+        of.top.epoch = next_fence(at.now); // a number that it has not had
+    else
+        of.top.sequence = std::max(of.top.sequence, seen);
+    at.wake(of.watchers, growth_bit);
+}
+
 result<attached_stream> memory_store::attach_here(visit& at, stream_key const& key, attach_request const& request)
 {
     auto* const session = at.in.find(key.session);
@@ -95,17 +105,19 @@ result<attached_stream> memory_store::attach_here(visit& at, stream_key const& k
     attached.kind = of.meta.kind;
     attached.dialect = of.meta.dialect;
     attached.start = request.skips_backlog ? of.top.sequence : of.reader.delivered;
+    bool is_ahead = false;
     if (auto const& from = request.from) {
         bool const is_other_epoch = from->epoch != of.top.epoch;
-        bool const is_ahead = !is_other_epoch && from->sequence > of.top.sequence;
-        if (!of.is_standalone() && (is_other_epoch || is_ahead))
+        is_ahead = !is_other_epoch && from->sequence > of.top.sequence;
+        bool const is_too_far = is_ahead && (of.finished || from->sequence - of.top.sequence > limits_.window_events());
+        if (!of.is_standalone() && (is_other_epoch || is_too_far))
             return failure(errc::bad_cursor);
         if (!of.is_standalone() && of.finished && from->sequence >= of.top.sequence) {
             advance_mark(of, from->sequence, from->sequence, 0); // or the client could not name it
             return failure(errc::finished);
         }
-        attached.is_other_epoch = is_other_epoch;
-        attached.start = is_other_epoch ? 0 : std::min(from->sequence, of.top.sequence);
+        attached.is_other_epoch = is_other_epoch || (is_ahead && of.is_standalone());
+        attached.start = attached.is_other_epoch ? 0 : from->sequence;
     }
 
     auto const& reader = request.reader;
@@ -136,6 +148,8 @@ result<attached_stream> memory_store::attach_here(visit& at, stream_key const& k
         attached.start = *entry.start;
         attached.is_other_epoch = entry.is_other_epoch;
     } else {
+        if (is_ahead)
+            mend_end(at, of, attached.start);
         entry.start = attached.start;
         entry.is_other_epoch = attached.is_other_epoch;
         if (request.from && !attached.is_other_epoch)

@@ -110,6 +110,11 @@ void memory_store::drop_stream(visit& at, stream& gone, bool is_end)
     if (gone.is_aging)
         at.in.aging.erase(gone.aging);
     auto const id = gone.id;
+    if (!is_end) {
+        if (of.dropped.size() >= remembered_streams)
+            of.dropped.pop_front();
+        of.dropped.push_back(id);
+    }
     of.streams.erase(id);
     stream_count_.fetch_sub(1, std::memory_order_relaxed);
 }

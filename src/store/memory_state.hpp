@@ -87,7 +87,7 @@ struct memory_store::stream {
     std::size_t own_charge = 0; // of the stream itself
     std::size_t charge = 0;     // of all kept events
     std::size_t reserved = 0;   // for the answers that are to come, and what its call keeps until then
-    std::deque<stored_event> events;  // consecutive sequences
+    std::deque<stored_event> events;  // with growing sequences; a jump is what was lost
     bool has_blank = false;           // perhaps among the pinned; looked for at the next append
     std::vector<stored_event> pinned; // undelivered responses that retention has passed by; older than all events
     std::optional<std::deque<base::time_point>> appended_at; // of `events`, standalone stream only
@@ -108,6 +108,7 @@ struct memory_store::stream {
     store::fence claimed_from = 0;  // the fence that the owner saw when it claimed the call
     store::fence released_from = 0; // the fence of whoever gave it up last
     std::uint64_t last_batch = 0;   // of this fence
+    stream_top last_outcome;        // of that batch
     std::uint32_t attempt = 1;
     std::optional<stream_id> repeats;
     base::time_point opened_at{};
@@ -142,6 +143,8 @@ struct memory_store::stream {
         return events.empty() ? top.sequence + 1 : events.front().sequence;
     }
     [[nodiscard]] stream_state state() const noexcept;
+    /// How many of `events` have that sequence or a lower one.
+    [[nodiscard]] std::size_t count_up_to(std::uint64_t sequence) const noexcept;
     /// Null if it is not kept.
     [[nodiscard]] stored_event const* find_event(std::uint64_t sequence) const noexcept;
     /// How many kept events have a sequence in (after, to].
@@ -202,6 +205,7 @@ struct memory_store::session {
     boost::container::small_vector<std::unique_ptr<presence>, 1> presences;
     request_set requests;
     droppable_set droppable;
+    std::deque<stream_id> dropped; // the last ones
     boost::unordered_flat_map<stream_id, std::unique_ptr<stream>> streams;
     reader_table readers;
     std::vector<std::shared_ptr<watcher>> watchers;
@@ -280,9 +284,11 @@ constexpr std::uint8_t mail_bit = bits(event_store::interest::mail);
 constexpr std::uint8_t dismissal_bit = bits(event_store::interest::dismissal);
 constexpr std::uint8_t all_bits = 0xff;
 
-// What is remembered of an owner's last command, to know it again, for as long as it may come again.
-constexpr base::duration late_command_limit = std::chrono::minutes(1);
+// Of so many owners the last command is remembered, to know it again, even when they are dead.
 constexpr std::size_t remembered_owners = 16;
+
+// So many streams of a session are known to have been there.
+constexpr std::size_t remembered_streams = 16;
 
 // What things cost beside their texts: the thing itself, its places in tables, the allocator.
 constexpr std::size_t session_overhead = 3072; // with its standalone stream, what the node keeps of it, a reader

@@ -57,8 +57,8 @@ public:
         stream_key const& key, stream_meta meta, std::string const& owner, std::optional<reader_request> reader,
         completion<opened_stream> done) override;
     void append(
-        stream_key const& key, fence fence, std::uint64_t batch, std::vector<event_data> events, bool finish,
-        completion<stream_top> done) override;
+        stream_key const& key, fence fence, std::uint64_t batch, std::uint64_t after, std::vector<event_data> events,
+        bool finish, completion<stream_top> done) override;
     void append_standalone(
         stream_key const& key, std::string const& owner, std::uint64_t batch, std::vector<event_data> events,
         completion<stream_top> done) override;
@@ -83,7 +83,7 @@ public:
     void owned(
         std::string const& owner, std::optional<stream_key> after, std::size_t limit,
         completion<std::vector<call_ref>> done) override;
-    void release(stream_key const& key, fence fence, completion<void> done) override;
+    void release(stream_key const& key, fence fence, bool has_run, completion<void> done) override;
     void find(session_key const& key, std::string_view request_id, completion<call_ref> done) override;
     void post(stream_key const& key, letter letter, completion<void> done) override;
     void
@@ -94,11 +94,15 @@ public:
         std::string_view name, std::uint64_t seen, std::string value, base::duration lifetime,
         completion<std::uint64_t> done) override;
     void get_record(std::string_view name, completion<small_record> done) override;
-    void remove_record(std::string_view name, std::uint64_t seen, completion<void> done) override;
+    void take_record(std::string_view name, std::uint64_t seen, std::string taker, completion<void> done) override;
     void publish(std::string text) override;
     [[nodiscard]] std::unique_ptr<watch_handle> listen(std::function<void(std::string const&)> hear) override;
 
     [[nodiscard]] durability promise() const noexcept override { return durability::process; }
+    [[nodiscard]] std::unique_ptr<watch_handle> on_health(std::function<void(bool)>) override
+    {
+        return std::make_unique<watch_handle>(); // it is always within reach
+    }
     [[nodiscard]] usage used() const override;
     /// used(), counted event by event. For tests: it visits everything.
     [[nodiscard]] usage census() const;
@@ -130,7 +134,8 @@ private:
     result<opened_stream> open_here(
         visit& at, stream_key const& key, stream_meta& meta, std::string const& owner,
         std::optional<reader_request> const& reader);
-    result<stream_top> append_events(visit& at, stream& into, std::vector<event_data>& events, bool finish);
+    result<stream_top>
+    append_events(visit& at, stream& into, std::uint64_t after, std::vector<event_data>& events, bool finish);
     void end_call(visit& at, stream& of);
     [[nodiscard]] static page read_page(stream const& from, std::uint64_t after, read_limit limit);
     /// Whether one of the ids belongs to a call that has no answer yet, or is there twice.
@@ -169,6 +174,8 @@ private:
     /// of a request that nobody counts on any more.
     [[nodiscard]] static bool is_known(stream const& of, reader_id const& reader) noexcept;
     void note_known(visit& at, stream& of, reader_id const& reader);
+    /// A client has seen more of the stream than there is.
+    void mend_end(visit& at, stream& of, std::uint64_t seen);
     result<attached_stream> attach_here(visit& at, stream_key const& key, attach_request const& request);
     /// Makes the session's readers what the table decided.
     void reader_came(visit& at, stream& to, reader_id const& reader);
@@ -198,6 +205,10 @@ private:
     // Small records.
     struct kept_record {
         small_record record;
+        std::uint64_t replaced = 0; ///< what the author of the record had seen
+        bool is_taken = false; ///< remembered for whoever repeats something
+        std::string taker{}; ///< who took this one, or the one before it
+        std::uint64_t taken = 0; ///< its revision
         std::size_t charge = 0;
         std::multimap<base::time_point, std::string>::iterator ends;
     };
@@ -205,6 +216,8 @@ private:
     void forget_old_records(base::time_point now);
     void forget_records_here(base::time_point now) BELAY_REQUIRES(records_mutex_);
     void forget_record(record_map::iterator gone) BELAY_REQUIRES(records_mutex_);
+    void keep_record(record_map::iterator of, base::time_point now, base::duration lifetime)
+        BELAY_REQUIRES(records_mutex_);
 
     limits limits_;
     base::clock const& clock_;
@@ -241,6 +254,7 @@ private:
 
     base::mutex records_mutex_;
     record_map records_ BELAY_GUARDED_BY(records_mutex_);
+    std::size_t record_count_ BELAY_GUARDED_BY(records_mutex_) = 0; // without those that were taken
     std::multimap<base::time_point, std::string> records_by_end_ BELAY_GUARDED_BY(records_mutex_);
 
     struct listener;

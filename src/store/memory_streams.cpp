@@ -29,10 +29,24 @@ stream_state memory_store::stream::state() const noexcept
     return {top, first_kept(), finished, of.is_closed, reader};
 }
 
+std::size_t memory_store::stream::count_up_to(std::uint64_t sequence) const noexcept
+{
+    if (events.empty() || sequence < events.front().sequence)
+        return 0;
+    // As many as there are without a jump; with one they are fewer.
+    auto const most
+        = static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(sequence - events.front().sequence + 1, events.size()));
+    if (events[static_cast<std::size_t>(most) - 1].sequence <= sequence)
+        return static_cast<std::size_t>(most);
+    auto const end
+        = std::ranges::upper_bound(events.begin(), events.begin() + most, sequence, {}, &stored_event::sequence);
+    return static_cast<std::size_t>(end - events.begin());
+}
+
 stored_event const* memory_store::stream::find_event(std::uint64_t sequence) const noexcept
 {
-    if (!events.empty() && sequence >= events.front().sequence)
-        return sequence <= top.sequence ? &events[sequence - events.front().sequence] : nullptr;
+    if (auto const count = count_up_to(sequence); count > 0)
+        return events[count - 1].sequence == sequence ? &events[count - 1] : nullptr;
     auto const found = std::ranges::lower_bound(pinned, sequence, {}, &stored_event::sequence);
     return found != pinned.end() && found->sequence == sequence ? &*found : nullptr;
 }
@@ -44,8 +58,7 @@ std::uint64_t memory_store::stream::count_kept(std::uint64_t after, std::uint64_
         return 0;
     auto const count = std::ranges::count_if(
         pinned, [&](stored_event const& event) { return event.sequence > after && event.sequence <= to; });
-    auto const before = std::max(after, top.sequence - events.size());
-    return static_cast<std::uint64_t>(count) + (to > before ? to - before : 0);
+    return static_cast<std::uint64_t>(count) + count_up_to(to) - count_up_to(after);
 }
 
 result<memory_store::stream*> memory_store::find_stream(visit& at, stream_key const& key)
@@ -134,6 +147,8 @@ result<opened_stream> memory_store::open_here(
         return failure(errc::not_found);
     if (session->record->standalone == key.stream)
         return failure(errc::conflict);
+    if (std::ranges::find(session->dropped, key.stream) != session->dropped.end())
+        return failure(errc::finished);
     if (meta.has_unique_ids && is_any_in_use(*session, meta.requests))
         return failure(errc::duplicate_id);
 

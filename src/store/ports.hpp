@@ -53,6 +53,10 @@ public:
     virtual void touch(std::span<session_key const> in_use) = 0;
     /// Removes sessions that nothing has held for the idle limit (readers and unfinished calls of living owners hold
     /// one; loading and touching renew it), and closed ones that nobody removed. Costs by what it returns.
+    ///
+    /// Never before the idle limit, and at the latest `expiry_slack` after it: what is touched in batches from
+    /// elsewhere may be in use although the last batch did not arrive. A store that hears of every use at once needs no
+    /// slack.
     virtual void expire(std::size_t limit, completion<expired_sessions> done) = 0;
     /// From now on the session cannot be loaded, and no stream of it opened or attached to. A letter `session_ended`
     /// goes to each unfinished call, readers are woken. Gives the calls that were told. `errc::not_found` if there is
@@ -82,8 +86,7 @@ public:
         std::string_view uri, std::optional<session_key> after, std::size_t limit,
         completion<std::vector<subscriber>> done)
         = 0;
-    /// The URIs that anybody is subscribed to, each once. A store that is elsewhere may answer from what it knew a
-    /// second ago.
+    /// The URIs that anybody is subscribed to, each once, as last known: see `used()`.
     [[nodiscard]] virtual std::vector<std::string> subscribed_uris() const = 0;
 };
 
@@ -97,6 +100,8 @@ public:
     /// `errc::no_space` if there is no room, `errc::too_many_streams` too if no reader can be dismissed. Of calls
     /// with the same once_key only the first repeats nothing; `errc::key_spent` or `errc::key_mismatch` if the key
     /// cannot be used. `errc::duplicate_id` as the meta says. `errc::conflict` if another owner has that stream.
+    /// `errc::finished` if it was there and is not kept any more: the store knows those that it dropped last, because
+    /// an open may come late. One that comes when nobody counts on it makes a stream that its owner finds and ends.
     virtual void open(
         stream_key const& key, stream_meta meta, std::string const& owner, std::optional<reader_request> reader,
         completion<opened_stream> done)
@@ -107,14 +112,20 @@ public:
     ///
     /// `batch` numbers the appends of one fence, from 1: the same number again, or a lower one, appends nothing and
     /// gives the last outcome, even of a stream that is finished. A refused append leaves its number unused.
+    ///
+    /// `after` is where the stream ended when its author last heard of it: the outcome of the batch before, or of the
+    /// claim. If it ends elsewhere, the store has lost data, or a cursor has raised the end (see attach()): the events
+    /// come after the higher of both, and what is missing between is a gap to whoever reads it. So no sequence that a
+    /// client may have seen is given twice.
+    ///
     /// `errc::fenced` if the call belongs to someone else
     /// now, `errc::finished`, `errc::stream_gone`, `errc::not_found` if the session is gone (a closed one is not).
     ///
     /// Room for an answer of the meta's `answer_bytes` to each request is set aside: an append of such an answer
     /// alone is never refused for want of room. With a request's answer, letters that cancel it go.
     virtual void append(
-        stream_key const& key, fence fence, std::uint64_t batch, std::vector<event_data> events, bool finish,
-        completion<stream_top> done)
+        stream_key const& key, fence fence, std::uint64_t batch, std::uint64_t after, std::vector<event_data> events,
+        bool finish, completion<stream_top> done)
         = 0;
     /// The same for the standalone stream, which has no owner and exists from its first use: appends are numbered by
     /// who makes them, for each stream in the order in which they are made.
@@ -132,6 +143,11 @@ public:
     /// Attaching again with the same reader changes nothing; one that was dismissed while it waited is told so by its
     /// first page, which has no events. Readers of one owner come to a stream in the order of their numbers: one that
     /// has left, or that comes after a higher number, is refused, because nobody counts on it any more.
+    ///
+    /// A cursor that is ahead of the end of its stream is of a client that has seen what the store has lost. The end of
+    /// a stream whose call runs is raised to it, which leaves a hole: what comes next comes behind it. Never by more
+    /// than `limits::window_events`. The standalone stream, which has no author who knows better, begins a new epoch
+    /// instead: its reader begins anew, and is told.
     ///
     /// `errc::not_found` if there is no such session, `errc::stream_gone`, `errc::bad_cursor` if the stream does not
     /// have that place, `errc::finished` if a finished stream ends at the cursor (which is then known to have been
@@ -193,7 +209,8 @@ public:
         completion<std::vector<call_ref>> done)
         = 0;
     /// Gives a call up for others to claim, who find it among the lapsed ones; its fence is refused from then on.
-    virtual void release(stream_key const& key, fence fence, completion<void> done) = 0;
+    /// Whoever has claimed it and has not run it is not counted as an attempt.
+    virtual void release(stream_key const& key, fence fence, bool has_run, completion<void> done) = 0;
     /// The newest call of the session that has a request with this id and no answer to it. `errc::finished` if a newer
     /// one has an answer that has not arrived: whoever names the id cannot know of it, and means that one.
     virtual void find(session_key const& key, std::string_view request_id, completion<call_ref> done) = 0;
@@ -212,7 +229,9 @@ public:
 };
 
 /// Small values with a lifetime, for what belongs to no session. Names and values are the user's; every value has a
-/// revision, from 1. Bounded by `limits::small_records` and the total bytes: `errc::no_space` beyond.
+/// revision, which grows for as long as the store remembers the name: while there is a value, and for
+/// `late_command_limit` after it was taken. Bounded by `limits::small_records` and the total bytes, which what is
+/// remembered counts for too: `errc::no_space` beyond.
 class small_record_store {
 public:
     struct small_record {
@@ -222,16 +241,18 @@ public:
     virtual ~small_record_store() = default;
 
     /// Replaces the value if its revision is the one that was seen (0: there is none) and gives the new one's. If the
-    /// next revision has just this value, that was this change. `errc::conflict` otherwise.
+    /// value that replaced the one that was seen is just this, that was this change, even if it has been taken since.
+    /// `errc::conflict` otherwise.
     virtual void put_record(
         std::string_view name, std::uint64_t seen, std::string value, base::duration lifetime,
         completion<std::uint64_t> done)
         = 0;
     /// `errc::not_found` if there is none, or not any more.
     virtual void get_record(std::string_view name, completion<small_record> done) = 0;
-    /// Removes it if its revision is the one that was seen: of several who try, one succeeds. `errc::conflict` for the
-    /// others, `errc::not_found` for whoever repeats.
-    virtual void remove_record(std::string_view name, std::uint64_t seen, completion<void> done) = 0;
+    /// Removes it if its revision is the one that was seen: of several who try, one succeeds. `taker` names this
+    /// attempt and no other; who has succeeded does so again under that name, for `late_command_limit`.
+    /// `errc::not_found` for the others, `errc::conflict` if there is another revision.
+    virtual void take_record(std::string_view name, std::uint64_t seen, std::string taker, completion<void> done) = 0;
 };
 
 /// Words to all nodes, this one too. Whoever does not listen at that moment misses them: nothing may depend on them.
@@ -253,6 +274,11 @@ class backend : public session_store,
                 public bulletin {
 public:
     [[nodiscard]] virtual durability promise() const noexcept = 0;
+    /// Says false when the data cannot be reached for a while, and true when it can be again; nothing before that. On
+    /// any thread.
+    [[nodiscard]] virtual std::unique_ptr<watch_handle> on_health(std::function<void(bool)> hear) = 0;
+    /// What is kept, as last known. A store that is elsewhere answers with what it knew, and asks anew if that is more
+    /// than a second old: whoever asks again learns of it. So metrics never wait for a store that cannot be reached.
     [[nodiscard]] virtual usage used() const = 0;
 };
 

@@ -5,6 +5,7 @@
 #include "base/clock.hpp"
 #include "base/ids.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -200,7 +201,8 @@ struct attached_stream {
     std::string dialect;
     bool waits = false; ///< its predecessor is still leaving: attach again when woken, or insist
     bool took_over = false; ///< from a reader that was there
-    bool is_other_epoch = false; ///< the cursor came from an earlier life of the stream; reading begins anew
+    /// The cursor came from an earlier life of the stream, or showed that this is a new one: reading begins anew.
+    bool is_other_epoch = false;
     std::uint64_t start = 0; ///< the first page begins after this sequence
     page first; ///< empty while it waits
     std::vector<bytes> questions;
@@ -275,7 +277,7 @@ struct claimed_call {
     stream_top top;
     std::vector<std::uint32_t> unanswered; ///< its requests that have no answer yet
     std::vector<std::pair<std::uint32_t, std::uint64_t>> questions; ///< the open ones: number and sequence
-    std::uint32_t attempt = 1; ///< which owner this is, counted from 1: the one that opened it
+    std::uint32_t attempt = 1; ///< which owner this is, of those that have run it: the one that opened it is the first
     base::duration age{}; ///< since it was opened
     std::uint32_t last_question = 0; ///< the highest number that a question of it had
     std::optional<double> progress{}; ///< how far it said that it was
@@ -307,6 +309,13 @@ struct limits {
     base::duration session_idle = std::chrono::minutes(10);
     base::duration session_lifetime = base::duration::zero(); ///< zero: no limit
 
+    /// How far a call may be ahead of its reader: half of what is kept for it.
+    [[nodiscard]] std::uint64_t window_events() const noexcept
+    {
+        return std::max<std::size_t>(1, events_per_stream / 2);
+    }
+    [[nodiscard]] std::uint64_t window_bytes() const noexcept { return std::max<std::size_t>(1, bytes_per_stream / 2); }
+
     /// Final answers may go this far beyond a byte limit: a full store must still end its calls.
     [[nodiscard]] static constexpr std::size_t reserve(std::size_t limit) { return limit / 16; }
 };
@@ -323,7 +332,15 @@ struct usage {
 constexpr base::duration takeover_window = std::chrono::seconds(10);
 constexpr std::size_t takeovers_per_window = 3;
 
-/// A session that was closed and not removed, because its node died in between, goes after this time.
-constexpr base::duration closed_session_limit = std::chrono::seconds(10);
+/// So long a command may come after the one that was made first, or come again.
+constexpr base::duration late_command_limit = std::chrono::minutes(1);
+
+/// So long after its time an idle session may still be there, in a store that hears of its use in batches: two of those
+/// that the runtime sends.
+constexpr base::duration expiry_slack = std::chrono::seconds(60);
+
+/// A session that was closed and not removed, because its node died in between or its calls do not end, goes after this
+/// time. Longer than a lost hint is lost: calls elsewhere hear of the end in time to say so.
+constexpr base::duration closed_session_limit = std::chrono::seconds(20);
 
 }

@@ -3,6 +3,7 @@
 #include "http/field_text.hpp"
 #include "http/sse.hpp"
 #include "protocol/names.hpp"
+#include "transport/beginning.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -100,9 +101,7 @@ void refuse_begin(http::exchange& exchange, std::error_code why)
             exchange, 429,
             {code::server_error, "Too many calls or connections in this session; finish or resume some first", {}},
             {{"Retry-After", retry_soon}});
-    refuse(
-        exchange, 503, {code::server_error, "The server cannot take this now: " + why.message(), {}},
-        {{"Retry-After", retry_soon}});
+    refuse(exchange, 503, begin_error(why), {{"Retry-After", retry_soon}});
 }
 
 bool check_single_headers(http::exchange& exchange)
@@ -116,18 +115,19 @@ bool check_single_headers(http::exchange& exchange)
     return true;
 }
 
-bool check_version(http::exchange& exchange)
+std::optional<protocol::revision> read_version(http::exchange& exchange)
 {
     auto const version = exchange.request().header(protocol::header::version);
-    if (!version || protocol::parse_revision(*version))
-        return true;
+    auto const revision = version ? protocol::parse_revision(*version) : protocol::assumed_revision;
+    if (revision)
+        return revision;
     refuse(
         exchange, 400,
         {code::server_error,
          "Bad Request: Unsupported protocol version (supported versions: "
              + std::string(protocol::supported_revisions()) + ")",
          {}});
-    return false;
+    return std::nullopt;
 }
 
 // --- reading
@@ -187,7 +187,7 @@ std::optional<protocol::trace_context> trace_of(http::exchange& exchange, protoc
     if (parent && request.header_count(protocol::header::traceparent) > 1)
         parent.reset();
     auto const state = parent ? request.header(protocol::header::tracestate) : std::nullopt;
-    auto trace = protocol::trace_context_of(message.params, parent, state);
+    auto trace = protocol::trace_context_of(message.meta, parent, state);
     if (trace && exchange.takes_notes())
         exchange.note("trace", trace->trace_id);
     return trace;
@@ -301,6 +301,15 @@ bool route_batch(runtime::service& service, posted& body)
     return std::ranges::all_of(body.routes, &runtime::route::is_instant);
 }
 
+namespace {
+
+std::string_view principal_in(std::shared_ptr<runtime::live_session> const& session)
+{
+    return session ? std::string_view(session->key.principal) : std::string_view();
+}
+
+}
+
 void hold_batch(
     batch_context const& context, exchange_ptr const& exchange, posted& body,
     std::function<void(std::shared_ptr<runtime::call> const&)> const& begun,
@@ -319,11 +328,10 @@ void hold_batch(
             if (start.once)
                 return answer(refuse_key(message.id));
             auto const call = context.node.calls().begin_held(
-                context.session, loop, {{message.id}, context.revision, start.traits, who, {}, trace}, answer);
+                context.session, loop,
+                request_for(message.id, context.revision, start, {who, principal_in(context.session), trace}), answer);
             if (!call)
-                return answer(protocol::error_response(
-                    message.id,
-                    {code::server_error, "The server cannot take this now: " + call.error().message(), {}}));
+                return answer(protocol::error_response(message.id, begin_error(call.error())));
             begun(*call);
             start.run(*call);
         });

@@ -40,8 +40,8 @@ void refuse_unknown_session(http::exchange& exchange);
 void refuse_begin(http::exchange& exchange, std::error_code why);
 /// False: a header that says one thing came twice. Which of them is meant is not for us to guess.
 [[nodiscard]] bool check_single_headers(http::exchange& exchange);
-/// False: the version field names a revision that is not spoken here.
-[[nodiscard]] bool check_version(http::exchange& exchange);
+/// What the version field says, or what is meant without one. Nothing: it names a revision that is not spoken here.
+[[nodiscard]] std::optional<protocol::revision> read_version(http::exchange& exchange);
 
 // --- reading
 

@@ -3,7 +3,7 @@
 #include "protocol/endings.hpp"
 #include "protocol/names.hpp"
 #include "runtime/notifications.hpp"
-#include "runtime/repetition.hpp"
+#include "transport/beginning.hpp"
 
 #include <utility>
 
@@ -13,6 +13,7 @@ namespace code = protocol::code;
 
 struct message_pipe::parsed_line {
     json::value value;
+    std::size_t bytes;
 };
 
 /// What a following writes to.
@@ -103,7 +104,7 @@ void message_pipe::receive(std::string_view line)
     auto value = protocol::parse_json(line, {});
     if (!value)
         return write(protocol::error_response("null", value.error()));
-    auto const kept = std::make_shared<parsed_line>(std::move(*value));
+    auto const kept = std::make_shared<parsed_line>(std::move(*value), line.size());
     auto const* const batch = kept->value.if_array();
     if (!batch) {
         auto const message = protocol::read_message(kept->value);
@@ -159,17 +160,16 @@ void message_pipe::initialize(protocol::message const& message)
     if (is_opening_)
         return write(
             protocol::error_response(message.id, {code::invalid_request, "Invalid Request: already initializing", {}}));
-    auto hello = runtime::read_hello(message, *revision, settings_.principal, service_.offers(), node_.settings());
+    auto hello = runtime::read_hello(message, *revision, settings_.principal, service_.features(), node_.settings());
     if (!hello)
         return write(protocol::error_response(message.id, hello.error()));
     auto answer = [self = shared_from_this(), id = message.id, revision = hello->revision,
-                   offers = hello->offers](std::error_code why) {
+                   features = hello->features](std::error_code why) {
         self->is_opening_ = false;
         self->write(
-            why ? protocol::error_response(
-                      id, {code::server_error, "The server cannot take this now: " + why.message(), {}})
+            why ? protocol::error_response(id, begin_error(why))
                 : protocol::result_response(
-                      id, self->service_.initialize_result(revision, runtime::session_mode::kept, offers)));
+                      id, self->service_.initialize_result(revision, runtime::session_mode::kept, features)));
     };
     is_opening_ = true;
     if (use_)
@@ -206,33 +206,27 @@ void message_pipe::request(std::shared_ptr<parsed_line> const& line, protocol::m
             message.id, {code::server_error, "Server not initialized: send initialize first", {}}));
     }
     auto const revision = use_->session()->current_revision();
-    auto const trace = protocol::trace_context_of(message.params, std::nullopt, std::nullopt);
+    auto trace = protocol::trace_context_of(message.meta, std::nullopt, std::nullopt);
     auto outcome = service_.find(message).run({node_, use_->session(), revision, message, trace ? &*trace : nullptr});
     runtime::perform(
         std::move(outcome), [self = shared_from_this(), line](std::string const& response) { self->write(response); },
-        [&](runtime::start_call start, auto const&) { run_call(message.id, revision, std::move(start)); });
+        [&](runtime::start_call start, auto const&) {
+            call_origin origin{runtime::caller::pipe, settings_.principal, std::move(trace), line->bytes};
+            run_call(request_for(message.id, revision, start, std::move(origin)), std::move(start));
+        });
 }
 
-void message_pipe::run_call(std::string id, protocol::revision revision, runtime::start_call start)
+void message_pipe::run_call(runtime::call_request request, runtime::start_call start)
 {
-    runtime::call_request request{{id}, revision, start.traits, runtime::caller::pipe, std::move(start.once)};
+    auto id = request.ids.front();
     node_.calls().begin(
         *use_, loop_, std::move(request),
         [self = shared_from_this(), start = std::move(start),
          id = std::move(id)](result<runtime::begun_call> begun) mutable {
-            if (!begun) {
-                bool const is_key = begun.error() == errc::key_spent || begun.error() == errc::key_mismatch;
-                return self->write(protocol::error_response(
-                    id,
-                    {is_key ? code::invalid_params : code::server_error,
-                     "The call was not made: " + begun.error().message(),
-                     {}}));
-            }
+            if (!begun)
+                return self->write(protocol::error_response(id, begin_error(begun.error())));
             auto const to = std::make_shared<sink>(self, begun->following);
-            if (begun->repeats)
-                runtime::repeat(self->node_, begun->call, *begun->repeats, std::move(start.progress_token));
-            else
-                start.run(begun->call);
+            run(self->node_, start, *begun);
             begun->following->start(to);
         });
 }

@@ -53,7 +53,7 @@ private:
     void receive(std::shared_ptr<parsed_line> const& line, protocol::message const& message);
     void initialize(protocol::message const& message);
     void request(std::shared_ptr<parsed_line> const& line, protocol::message const& message);
-    void run_call(std::string id, protocol::revision revision, runtime::start_call start);
+    void run_call(runtime::call_request request, runtime::start_call start);
     void follow_standalone();
     void write(std::string_view message);
 

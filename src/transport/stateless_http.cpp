@@ -1,6 +1,7 @@
 #include "transport/stateless_http.hpp"
 
 #include "protocol/names.hpp"
+#include "transport/beginning.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -24,13 +25,6 @@ std::optional<answer_form> form_for(http::request const& request, answer_form wa
     if (takes_sse && wanted != answer_form::json)
         return answer_form::sse;
     return std::nullopt;
-}
-
-protocol::revision revision_of(http::request const& request)
-{
-    auto const version = request.header(protocol::header::version);
-    auto const known = version ? protocol::parse_revision(*version) : std::nullopt;
-    return known.value_or(protocol::assumed_revision);
 }
 
 void answer(http::exchange& exchange, answer_form form, std::string_view response)
@@ -105,38 +99,45 @@ void stateless_http::handle(exchange_ptr exchange)
     auto const body = read_post(*exchange, settings_.batch_max);
     if (!body)
         return;
-    bool const is_first = body->message.method == protocol::method::initialize;
-    if (!is_first && !check_version(*exchange))
+    if (body->message.method == protocol::method::initialize)
+        return initialize(std::move(exchange), *form, body->message);
+    auto const revision = read_version(*exchange);
+    if (!revision)
         return;
     if (!body->is_batch())
-        return dispatch(std::move(exchange), *form, body->message);
-    if (check_batch(*exchange, revision_of(request)))
-        dispatch_batch(std::move(exchange), *form, *body);
+        return dispatch(std::move(exchange), *form, *revision, body->message);
+    if (check_batch(*exchange, *revision))
+        dispatch_batch(std::move(exchange), *form, *revision, *body);
 }
 
-void stateless_http::dispatch(exchange_ptr exchange, answer_form form, protocol::message const& message)
+void stateless_http::initialize(exchange_ptr exchange, answer_form form, protocol::message const& message)
+{
+    trace_of(*exchange, message); // for the access log
+    if (message.kind != protocol::message_kind::request)
+        return exchange->respond({202, {}, {}}, {});
+    auto const revision = protocol::negotiate(message);
+    answer(
+        *exchange, form,
+        revision
+            ? protocol::result_response(
+                  message.id, service_.initialize_result(*revision, runtime::session_mode::none, service_.features()))
+            : protocol::error_response(message.id, revision.error()));
+}
+
+void stateless_http::dispatch(
+    exchange_ptr exchange, answer_form form, protocol::revision revision, protocol::message const& message)
 {
     auto trace = trace_of(*exchange, message);
     // Notifications and answers are about something that was before, of which nothing is known here.
     if (message.kind != protocol::message_kind::request)
         return exchange->respond({202, {}, {}}, {});
-    if (message.method == protocol::method::initialize) {
-        auto const revision = protocol::negotiate(message);
-        return answer(
-            *exchange, form,
-            revision
-                ? protocol::result_response(
-                      message.id, service_.initialize_result(*revision, runtime::session_mode::none, service_.offers()))
-                : protocol::error_response(message.id, revision.error()));
-    }
-    auto const revision = revision_of(exchange->request());
     auto outcome = service_.find(message).run({node_, no_session, revision, message, trace ? &*trace : nullptr});
     auto const reply = [exchange, form](std::string const& response) { answer(*exchange, form, response); };
     runtime::perform(std::move(outcome), reply, [&](runtime::start_call start, auto const&) {
         if (start.once)
             return reply(protocol::error_response(
                 message.id, {code::invalid_params, "This endpoint keeps no sessions, and no outcome per key", {}}));
-        runtime::call_request request{{message.id}, revision, start.traits, caller_of(exchange->request()), {}, trace};
+        auto request = request_for(message.id, revision, start, {caller_of(exchange->request()), {}, std::move(trace)});
         run_call(exchange, form, std::move(request), std::move(start));
     });
 }
@@ -163,13 +164,12 @@ void stateless_http::run_call(
     output->start();
 }
 
-void stateless_http::dispatch_batch(exchange_ptr exchange, answer_form form, posted& body)
+void stateless_http::dispatch_batch(exchange_ptr exchange, answer_form form, protocol::revision revision, posted& body)
 {
     bool const is_instant = route_batch(service_, body);
     if (body.batch.empty())
         return exchange->respond({202, {}, {}}, {});
     auto& loop = exchange->loop();
-    auto const revision = revision_of(exchange->request());
     batch_context const context{node_, no_session, revision};
     if (form == answer_form::json || (is_instant && form != answer_form::sse)) {
         auto const held = std::make_shared<held_response>(exchange);

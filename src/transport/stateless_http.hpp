@@ -20,9 +20,11 @@ public:
     void handle(exchange_ptr exchange) override;
 
 private:
-    void dispatch(exchange_ptr exchange, answer_form form, protocol::message const& message);
+    void initialize(exchange_ptr exchange, answer_form form, protocol::message const& message);
+    void
+    dispatch(exchange_ptr exchange, answer_form form, protocol::revision revision, protocol::message const& message);
     void run_call(exchange_ptr exchange, answer_form form, runtime::call_request request, runtime::start_call start);
-    void dispatch_batch(exchange_ptr exchange, answer_form form, posted& body);
+    void dispatch_batch(exchange_ptr exchange, answer_form form, protocol::revision revision, posted& body);
     /// Null: it was refused, and is answered.
     [[nodiscard]] std::shared_ptr<runtime::direct_output>
     attach_output(exchange_ptr exchange, runtime::call_request const& request);

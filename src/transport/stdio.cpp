@@ -36,34 +36,30 @@ public:
     }
     void leave()
     {
-        change([&] { --lines_; });
+        base::lock const lock(mutex_);
+        --lines_;
+        changed_.notify_all();
     }
     /// Whether there is too much output.
     void set_full(bool is_full)
     {
-        change([&] { is_full_ = is_full; });
+        base::lock const lock(mutex_);
+        is_full_ = is_full;
+        changed_.notify_all();
     }
     void end()
     {
-        change([&] { is_over_ = true; });
-    }
-
-private:
-    template<class F>
-    void change(F const& how)
-    {
-        {
-            base::lock const lock(mutex_);
-            how();
-        }
+        base::lock const lock(mutex_);
+        is_over_ = true;
         changed_.notify_all();
     }
 
+private:
     base::mutex mutex_;
     std::condition_variable changed_;
-    std::size_t lines_ = 0;
-    bool is_full_ = false;
-    bool is_over_ = false;
+    std::size_t lines_ BELAY_GUARDED_BY(mutex_) = 0;
+    bool is_full_ BELAY_GUARDED_BY(mutex_) = false;
+    bool is_over_ BELAY_GUARDED_BY(mutex_) = false;
 };
 
 class stdio::line_reader {
@@ -203,9 +199,9 @@ private:
     std::function<void()> on_broken_;
     base::mutex mutex_;
     std::condition_variable wake_;
-    std::string next_;
-    bool is_waited_for_ = false;
-    bool is_ending_ = false;
+    std::string next_ BELAY_GUARDED_BY(mutex_);
+    bool is_waited_for_ BELAY_GUARDED_BY(mutex_) = false;
+    bool is_ending_ BELAY_GUARDED_BY(mutex_) = false;
     bool is_broken_ = false; // the thread's own
     std::thread thread_;
 };

@@ -3,7 +3,7 @@
 #include "engine/cursor.hpp"
 #include "protocol/names.hpp"
 #include "runtime/notifications.hpp"
-#include "runtime/repetition.hpp"
+#include "transport/beginning.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -18,13 +18,6 @@ constexpr std::string_view allowed_methods = "GET, POST, DELETE, OPTIONS";
 constexpr std::string_view anonymous = "anonymous";
 // In seconds.
 constexpr std::string_view retry_after_storm = "10";
-
-std::string key_refusal(std::error_code why)
-{
-    if (why == errc::key_spent)
-        return std::string(protocol::spent_key_text());
-    return "This idempotency key was used for a call with another name or other arguments. Use a new key.";
-}
 
 void refuse_follow(http::exchange& exchange, runtime::follow_refusal why)
 {
@@ -108,6 +101,26 @@ private:
     store::completion<void> done_;
 };
 
+/// What is not a request in a batch.
+struct batch_notices {
+    std::vector<protocol::message> first;
+    std::vector<protocol::message> after; ///< cancels of the batch's own requests
+};
+
+batch_notices notices_of(posted const& body)
+{
+    auto const is_own = [&](std::string_view id) {
+        return std::ranges::any_of(body.batch, [&](protocol::message const& each) {
+            return each.kind == protocol::message_kind::request && each.id == id;
+        });
+    };
+    batch_notices notices;
+    for (auto const& each : body.batch)
+        if (each.kind != protocol::message_kind::request)
+            (is_own(runtime::cancelled_request(each)) ? notices.after : notices.first).push_back(each);
+    return notices;
+}
+
 bool is_event_id_text(std::string_view text) noexcept
 {
     return text.size() <= engine::max_event_id_bytes
@@ -147,7 +160,7 @@ void streamable_http::with_session(exchange_ptr exchange, F then)
         [exchange = std::move(exchange), then = std::move(then)](result<runtime::session_use> use) mutable {
             if (!use)
                 return refuse_begin(*exchange, use.error());
-            if (!check_version(*exchange))
+            if (!read_version(*exchange))
                 return;
             note_session(*exchange, *use);
             then(std::move(exchange), std::move(*use));
@@ -179,28 +192,36 @@ void streamable_http::post(exchange_ptr exchange)
 
 void streamable_http::dispatch_batch(exchange_ptr exchange, runtime::session_use use, std::shared_ptr<posted> body)
 {
-    std::vector<protocol::message> notices;
-    for (auto const& each : body->batch)
-        if (each.kind != protocol::message_kind::request)
-            notices.push_back(each);
+    auto notices = notices_of(*body);
     bool const is_instant = route_batch(service_, *body);
-    // After the requests that they may be about.
-    auto take_notices = [this, session = use.session(), &loop = exchange->loop(), body,
-                         notices = std::move(notices)](store::completion<void> done) {
-        auto const kept = std::make_shared<kept_all>(notices.size(), std::move(done));
-        for (auto const& each : notices)
-            take(session, each, loop, [kept](result<void> outcome) { kept->one(outcome); });
-    };
-    if (body->batch.empty())
-        return take_notices([exchange](result<void> kept) { acknowledge(*exchange, kept); });
-    auto then = [take_notices = std::move(take_notices)] { take_notices([](result<void>) {}); };
-    bool const is_held = settings_.answer == answer_form::json || (is_instant && settings_.answer != answer_form::sse);
-    if (is_held) {
-        batch_context const context{node_, use.session(), use.revision()};
-        hold_batch(context, exchange, *body, [](auto const&) {}, json_answer{exchange, std::move(use)});
-        return then();
-    }
-    run_batch(std::move(exchange), use, std::move(body), std::move(then));
+    auto& loop = exchange->loop();
+    auto const session = use.session();
+    // First, because nothing can be said of them once an answer has begun.
+    take_all(
+        session, std::move(notices.first), loop,
+        [this, exchange = std::move(exchange), use = std::move(use), body, is_instant,
+         after = std::move(notices.after)](result<void> kept) mutable {
+            if (!kept || body->batch.empty())
+                return acknowledge(*exchange, kept);
+            bool const is_held
+                = settings_.answer == answer_form::json || (is_instant && settings_.answer != answer_form::sse);
+            if (!is_held)
+                return run_batch(std::move(exchange), use, std::move(body), std::move(after));
+            auto& on = exchange->loop();
+            auto const of = use.session();
+            batch_context const context{node_, of, use.revision()};
+            hold_batch(context, exchange, *body, [](auto const&) {}, json_answer{exchange, std::move(use)});
+            take_all(of, std::move(after), on, [](result<void>) {});
+        });
+}
+
+void streamable_http::take_all(
+    std::shared_ptr<runtime::live_session> const& session, std::vector<protocol::message> notices, base::loop& loop,
+    store::completion<void> done)
+{
+    auto const kept = std::make_shared<kept_all>(notices.size(), std::move(done));
+    for (auto const& each : notices)
+        take(session, each, loop, [kept](result<void> outcome) { kept->one(outcome); });
 }
 
 void streamable_http::take(
@@ -215,7 +236,7 @@ void streamable_http::take(
 
 void streamable_http::run_batch(
     exchange_ptr exchange, runtime::session_use const& use, std::shared_ptr<posted> body,
-    std::move_only_function<void()> then)
+    std::vector<protocol::message> after)
 {
     auto& loop = exchange->loop();
     auto const revision = use.revision();
@@ -229,19 +250,20 @@ void streamable_http::run_batch(
         trace,
         exchange->request().body().size(),
         {std::string(anonymous), {}, {}}};
+    for (auto const& each : body->routes)
+        request.kinds.push_back(each.kind);
     node_.calls().begin_batch(
         use, loop, std::move(request),
         [this, exchange = std::move(exchange), body, revision, trace, session = use.session(),
-         then = std::move(then)](result<runtime::begun_batch> begun) mutable {
-            if (!begun) {
-                then(); // a cancel is no less wanted because there was no room for a call
+         after = std::move(after)](result<runtime::begun_batch> begun) mutable {
+            if (!begun)
                 return refuse_begin(*exchange, begun.error());
-            }
+            auto& on = exchange->loop();
             note_stream(*exchange, *begun->following);
             auto const sink = std::make_shared<sse_sink>(std::move(exchange), begun->following);
             sink->begin();
             transport::run_batch({node_, session, revision}, begun->batch, *body, trace ? &*trace : nullptr);
-            then();
+            take_all(session, std::move(after), on, [](result<void>) {});
             begun->following->start(sink);
         });
 }
@@ -293,16 +315,9 @@ void streamable_http::run_call(
     runtime::start_call start, std::optional<protocol::trace_context> trace)
 {
     auto& loop = exchange->loop();
-    runtime::call_request request{
-        {std::move(id)},
-        revision,
-        start.traits,
-        caller_of(exchange->request()),
-        std::move(start.once),
-        std::move(trace),
-        exchange->request().body().size(),
-        {std::string(anonymous), {}, {}},
-        std::move(start.again)};
+    auto const& message = exchange->request();
+    auto request = request_for(
+        std::move(id), revision, start, {caller_of(message), anonymous, std::move(trace), message.body().size()});
     if (settings_.answer == answer_form::json) {
         if (request.once)
             return exchange->respond(
@@ -323,10 +338,9 @@ void streamable_http::run_call(
         use, loop, std::move(request),
         [this, exchange = std::move(exchange), start = std::move(start),
          id = std::move(request_id)](result<runtime::begun_call> begun) mutable {
-            if (!begun && (begun.error() == errc::key_spent || begun.error() == errc::key_mismatch))
+            if (!begun && is_about_key(begun.error()))
                 return exchange->respond(
-                    {200, json_type, {}},
-                    protocol::error_response(id, {code::invalid_params, key_refusal(begun.error()), {}}));
+                    {200, json_type, {}}, protocol::error_response(id, begin_error(begun.error())));
             if (!begun)
                 return refuse_begin(*exchange, begun.error());
             note_stream(*exchange, *begun->following);
@@ -334,10 +348,7 @@ void streamable_http::run_call(
             // what it has said by then leave in one write.
             auto const sink = std::make_shared<sse_sink>(std::move(exchange), begun->following);
             sink->begin();
-            if (begun->repeats)
-                runtime::repeat(node_, begun->call, *begun->repeats, std::move(start.progress_token));
-            else
-                start.run(begun->call);
+            transport::run(node_, start, *begun);
             begun->following->start(sink);
         });
 }
@@ -348,7 +359,7 @@ void streamable_http::initialize(exchange_ptr exchange, protocol::message const&
     auto const revision = protocol::negotiate(message);
     if (!revision)
         return exchange->respond({200, json_type, {}}, protocol::error_response(message.id, revision.error()));
-    auto hello = runtime::read_hello(message, *revision, std::string(anonymous), service_.offers(), node_.settings());
+    auto hello = runtime::read_hello(message, *revision, std::string(anonymous), service_.features(), node_.settings());
     if (!hello)
         return refuse(*exchange, 400, hello.error());
     auto const session = exchange->request().header(protocol::header::session);

@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace belay::transport {
 
@@ -49,10 +50,14 @@ private:
     void dispatch_batch(exchange_ptr exchange, runtime::session_use use, std::shared_ptr<posted> body);
     void run_batch(
         exchange_ptr exchange, runtime::session_use const& use, std::shared_ptr<posted> body,
-        std::move_only_function<void()> then);
+        std::vector<protocol::message> after);
     /// A notification, or an answer to a question of ours. Done once what it asks for is kept.
     void take(
         std::shared_ptr<runtime::live_session> const& session, protocol::message const& message, base::loop& loop,
+        store::completion<void> done);
+    /// Done when all are kept, or with what went wrong.
+    void take_all(
+        std::shared_ptr<runtime::live_session> const& session, std::vector<protocol::message> notices, base::loop& loop,
         store::completion<void> done);
     void dispatch(exchange_ptr exchange, runtime::session_use use, std::shared_ptr<posted const> body);
     void run_instant(

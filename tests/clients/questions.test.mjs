@@ -108,6 +108,7 @@ async function lateAnswer(world, tool) {
     checkAnswered(await next.resume(kept.calls.a), 'new page');
     const answers = () => wire.exchanges.filter(({ message }) => message?.id === questionsIn(page, kind)[0].id
         && message.result && message.method === undefined);
+    await wire.until(() => answers().every(({ status }) => status)); // it may come after the result
     assert.deepEqual(answers().map(({ status }) => status), [202]);
     late.resolve(kind.answer('old page'));
     await wire.until(() => answers().length === 2 && answers()[1].status);

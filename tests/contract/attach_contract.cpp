@@ -88,18 +88,60 @@ TEST_P(StoreContract, RefusesAPlaceThatARequestStreamDoesNotHave)
     auto other_life = from_start(reader_of(1));
     other_life.from->epoch = epoch + 1;
     EXPECT_EQ(error_of(attach(key, other_life)), errc::bad_cursor);
-    EXPECT_EQ(error_of(attach(key, from_cursor(reader_of(1), 2))), errc::bad_cursor); // ahead
+    auto const beyond = 2 + limit_.window_events(); // further than any client can be
+    EXPECT_EQ(error_of(attach(key, from_cursor(reader_of(1), beyond))), errc::bad_cursor);
+    EXPECT_EQ(state_of(key).top.sequence, 1u);
     EXPECT_FALSE(reader(key)->attached);
     finish(key, fence);
     EXPECT_EQ(error_of(attach(key, from_cursor(reader_of(1), 3))), errc::bad_cursor);
     EXPECT_EQ(reader(key)->delivered, 0u);
 }
 
+// Its client has seen what the store has lost.
+TEST_P(StoreContract, RaisesTheEndOfARunningCallToACursorAhead)
+{
+    limit_.events_per_stream = 10;
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    ASSERT_TRUE(append_batch(key, fence, 1, {event("a")}));
+    auto const growth = watch(key, event_store::interest::growth);
+    auto const attached = attach(key, from_cursor(reader_of(1), 6));
+    ASSERT_TRUE(attached);
+    EXPECT_EQ(attached->start, 6u);
+    EXPECT_FALSE(attached->is_other_epoch);
+    EXPECT_TRUE(attached->first.events.empty());
+    EXPECT_EQ(attached->first.state.top.sequence, 6u);
+    EXPECT_EQ(attached->first.state.top.epoch, epoch);
+    EXPECT_TRUE(is_woken(growth)); // whoever has not seen it is told of the hole
+    EXPECT_EQ(reader(key)->delivered, 6u);
+    EXPECT_EQ(append_batch(key, fence, 2, {event("b")}, false, 1)->sequence, 7u);
+    EXPECT_EQ(sequences(read(key)), (numbers{1, 7}));
+    EXPECT_EQ(texts(read_as(reader_of(1), key, 6)), strings{"b"});
+}
+
+TEST_P(StoreContract, LeavesTheEndWhereItIsWhileACursorAheadWaitsForItsPredecessor)
+{
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    ASSERT_TRUE(append_batch(key, fence, 1, {event("a")}));
+    auto const one = follow(key, reader_of(1));
+    ASSERT_TRUE(attach(key, from_cursor(reader_of(2), 3))->waits);
+    EXPECT_EQ(state_of(key).top.sequence, 1u);
+    leave(key, one);
+    result<attached_stream> attached;
+    ASSERT_TRUE(eventually([&] {
+        attached = attach(key, from_cursor(reader_of(2), 3));
+        return attached && !attached->waits;
+    }));
+    EXPECT_EQ(attached->start, 3u);
+    EXPECT_EQ(state_of(key).top.sequence, 3u);
+}
+
 TEST_P(StoreContract, DismissesNobodyForACursorThatIsRefused)
 {
     stream_key const key{made(), 1};
     ASSERT_TRUE(open_read(key, reader_of(1)));
-    EXPECT_EQ(error_of(attach(key, from_cursor(reader_of(2), 9))), errc::bad_cursor);
+    EXPECT_EQ(error_of(attach(key, from_cursor(reader_of(2), 1 + limit_.window_events()))), errc::bad_cursor);
     EXPECT_EQ(why_dismissed(reader_of(1), key), std::nullopt);
 }
 
@@ -152,21 +194,33 @@ TEST_P(StoreContract, ResumesTheStandaloneStream)
     EXPECT_EQ(texts(attached->first), strings{"b"});
 }
 
-// A store may refuse the place or begin where it can; what comes next must be read in any case.
-TEST_P(StoreContract, SkipsNothingForACursorAheadOfTheStandaloneStream)
+TEST_P(StoreContract, BeginsANewEpochForACursorAheadOfTheStandaloneStream)
 {
     stream_key const key{made(), standalone};
     ASSERT_TRUE(announce(key.session, {event("a")}));
     auto const attached = attach(key, from_cursor(reader_of(1), 50));
-    if (!attached) {
-        EXPECT_EQ(error_of(attached), errc::bad_cursor);
-        return;
-    }
+    ASSERT_TRUE(attached);
+    EXPECT_TRUE(attached->is_other_epoch);
+    EXPECT_EQ(attached->start, 0u);
+    EXPECT_EQ(texts(attached->first), strings{"a"});
+    auto const fresh = attached->first.state.top.epoch;
+    EXPECT_NE(fresh, epoch);
+    // Asked once more it is the same.
+    auto const again = attach(key, from_cursor(reader_of(1), 50));
+    ASSERT_TRUE(again);
+    EXPECT_TRUE(again->is_other_epoch);
+    EXPECT_EQ(again->first.state.top.epoch, fresh);
     ASSERT_TRUE(announce(key.session, {event("b")}));
-    auto const next = read_as(reader_of(1), key, attached->start);
-    ASSERT_TRUE(next);
-    ASSERT_FALSE(next->events.empty());
-    EXPECT_EQ(*next->events.back().payload, "b");
+    EXPECT_EQ(texts(read_as(reader_of(1), key, 1)), strings{"b"});
+    // Ids of the new epoch are places in it; those of the old one are not.
+    leave(key, reader_of(1));
+    ASSERT_TRUE(is_left(key));
+    auto of_new = from_cursor(reader_of(2), 1);
+    of_new.from->epoch = fresh;
+    EXPECT_EQ(texts(attach(key, of_new)->first), strings{"b"});
+    leave(key, reader_of(2));
+    ASSERT_TRUE(is_left(key));
+    EXPECT_TRUE(attach(key, from_cursor(reader_of(3), 2))->is_other_epoch);
 }
 
 TEST_P(StoreContract, HasTheStandaloneStreamForItsFirstReader)

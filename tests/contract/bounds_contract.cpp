@@ -64,7 +64,7 @@ TEST_P(StoreContract, GivesBackWhatAnExpiredSessionKept)
     ASSERT_TRUE(post({session, 1}, answer_to(1)));
     ASSERT_TRUE(subscribe(session, "uri"));
     ASSERT_TRUE(announce(session, {event("b")}));
-    advance(lease + limit_.session_idle + moment);
+    advance(lease + limit_.session_idle + overdue());
     EXPECT_EQ(expire().removed, std::vector{session});
     EXPECT_TRUE(uses_bytes(0));
     EXPECT_TRUE(has_sessions(0));

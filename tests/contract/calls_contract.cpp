@@ -392,6 +392,25 @@ TEST_P(StoreContract, GivesWhoeverClaimsACallWhatItNeedsToRunItAgain)
     }
 }
 
+TEST_P(StoreContract, CountsOnlyOwnersThatHaveRunACall)
+{
+    stream_key const key{made(), 1};
+    auto fence = opened(key);
+    auto const claim_again = [&] {
+        auto const claimed = claim(key, fence, node_2);
+        ASSERT_TRUE(claimed);
+        EXPECT_EQ(claimed->attempt, 2u);
+        fence = claimed->fence;
+    };
+    ASSERT_TRUE(release(key, fence));
+    for (int i = 0; i < 2; ++i) {
+        claim_again();
+        ASSERT_TRUE(release(key, fence, false));
+        ASSERT_TRUE(release(key, fence, false)); // a repetition counts no more than once
+    }
+    claim_again();
+}
+
 TEST_P(StoreContract, TellsWhoeverClaimsARepetitionWhatItRepeats)
 {
     auto const session = made();

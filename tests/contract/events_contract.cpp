@@ -158,6 +158,62 @@ TEST_P(StoreContract, KeepsTheDialectThatAStreamWasOpenedWith)
     EXPECT_EQ(attached->dialect, "2025-06-18");
 }
 
+// --- where an author knows of more than the store has
+
+TEST_P(StoreContract, AppendsBehindWhatItsAuthorKnowsOf)
+{
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    ASSERT_EQ(append_batch(key, fence, 1, {event("a")})->sequence, 1u);
+    // Two to four are lost.
+    auto const top = append_batch(key, fence, 3, {event("e"), event("f")}, false, 4);
+    ASSERT_TRUE(top);
+    EXPECT_EQ(top->sequence, 6u);
+    EXPECT_EQ(sequences(read(key)), (numbers{1, 5, 6}));
+    EXPECT_EQ(sequences(read(key, 1)), (numbers{5, 6}));
+    EXPECT_EQ(sequences(read(key, 3)), (numbers{5, 6}));
+    EXPECT_EQ(sequences(read(key, 4)), (numbers{5, 6}));
+    EXPECT_EQ(sequences(read(key, 5)), (numbers{6}));
+    EXPECT_EQ(sequences(read(key, 6)), (numbers{}));
+    EXPECT_EQ(state_of(key).top.offset, 3u);
+    // What is known to be delivered there makes no difference to what is behind.
+    store().note_delivered(key, 3);
+    EXPECT_EQ(delivered(key, 3), 3u);
+    ASSERT_TRUE(append_batch(key, fence, 4, {response("answer")}, true, 6));
+    EXPECT_EQ(sequences(read(key)), (numbers{1, 5, 6, 7}));
+}
+
+TEST_P(StoreContract, AppendsBehindItsOwnEndWhereItsAuthorKnowsOfLess)
+{
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    ASSERT_TRUE(append_batch(key, fence, 1, {event("a"), event("b")}));
+    EXPECT_EQ(append_batch(key, fence, 2, {event("c")}, false, 1)->sequence, 3u);
+    EXPECT_EQ(sequences(read(key)), (numbers{1, 2, 3}));
+}
+
+TEST_P(StoreContract, ChangesNothingWhereAnAppendBehindALossIsRefused)
+{
+    limit_.event_bytes = 1000;
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    EXPECT_EQ(error_of(append_batch(key, fence, 1, {event(std::string(2000, 'x'))}, false, 9)), errc::too_large);
+    EXPECT_EQ(state_of(key).top.sequence, 0u);
+}
+
+TEST_P(StoreContract, TrimsBehindALossAsBefore)
+{
+    limit_.events_per_stream = 3;
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    ASSERT_TRUE(append_batch(key, fence, 1, {event("a"), question("q", 1)}));
+    ASSERT_TRUE(append_batch(key, fence, 2, {event("b"), event("c"), event("d")}, false, 10));
+    EXPECT_EQ(sequences(read(key)), (numbers{2, 11, 12, 13})); // the question stays
+    ASSERT_TRUE(blank(key, fence, 2));
+    ASSERT_TRUE(append_batch(key, fence, 3, {event("e")}, false, 13));
+    EXPECT_EQ(sequences(read(key)), (numbers{12, 13, 14}));
+}
+
 // --- read
 
 TEST_P(StoreContract, ReadsAfterASequence)

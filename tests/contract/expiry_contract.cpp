@@ -14,7 +14,7 @@ TEST_P(StoreContract, RemovesASessionThatWasNeverUsed)
     auto const key = made();
     advance(limit_.session_idle - moment);
     EXPECT_EQ(expire().removed, keys{});
-    advance(2 * moment);
+    advance(moment + overdue());
     EXPECT_EQ(expire().removed, keys{key});
     EXPECT_EQ(error_of(load(key)), errc::not_found);
     EXPECT_TRUE(has_sessions(0));
@@ -27,7 +27,7 @@ TEST_P(StoreContract, CountsIdlenessFromTheLastTouch)
     made(2);
     advance(limit_.session_idle / 2);
     touch(key);
-    advance(limit_.session_idle / 2 + moment);
+    advance(limit_.session_idle / 2 + overdue());
     EXPECT_EQ(expire().removed, keys{key_of(2)});
     advance(limit_.session_idle / 2);
     EXPECT_EQ(expire().removed, keys{key});
@@ -39,7 +39,7 @@ TEST_P(StoreContract, TouchesSeveralSessionsAtOnce)
     made(3);
     advance(limit_.session_idle / 2);
     store().touch(all);
-    advance(limit_.session_idle / 2 + moment);
+    advance(limit_.session_idle / 2 + overdue());
     EXPECT_EQ(expire().removed, keys{key_of(3)});
 }
 
@@ -50,7 +50,7 @@ TEST_P(StoreContract, CountsIdlenessFromTheLastLoad)
     ASSERT_TRUE(load(key));
     advance(limit_.session_idle / 2 + moment);
     EXPECT_EQ(expire().removed, keys{});
-    advance(limit_.session_idle / 2);
+    advance(limit_.session_idle / 2 + overdue());
     EXPECT_EQ(expire().removed, keys{key});
 }
 
@@ -65,7 +65,7 @@ TEST_P(StoreContract, KeepsASessionThatIsRead)
     EXPECT_EQ(expire().removed, keys{}); // idle from now on
     advance(limit_.session_idle - moment);
     EXPECT_EQ(expire().removed, keys{});
-    advance(2 * moment);
+    advance(moment + overdue());
     EXPECT_EQ(expire().removed, keys{key});
 }
 
@@ -79,7 +79,7 @@ TEST_P(StoreContract, KeepsASessionWithACall)
     EXPECT_EQ(expire().removed, keys{}); // idle from now on
     advance(limit_.session_idle - moment);
     EXPECT_EQ(expire().removed, keys{});
-    advance(2 * moment);
+    advance(moment + overdue());
     EXPECT_EQ(expire().removed, keys{key});
 }
 
@@ -109,7 +109,7 @@ TEST_P(StoreContract, IsNotKeptByTheDead)
     // Dead from here on, and held until here.
     advance(2 * moment);
     EXPECT_EQ(expire().removed, keys{});
-    advance(limit_.session_idle);
+    advance(limit_.session_idle + overdue());
     auto removed = expire().removed;
     std::ranges::sort(removed, {}, [](session_key const& each) { return each.id.low; });
     EXPECT_EQ(removed, (keys{read, called}));
@@ -119,7 +119,7 @@ TEST_P(StoreContract, RemovesAtMostAsManySessionsAsAskedAndAllInTheEnd)
 {
     for (std::uint64_t n = 1; n <= 25; ++n)
         made(n);
-    advance(limit_.session_idle + moment);
+    advance(limit_.session_idle + overdue());
     std::size_t removed = 0;
     for (int round = 0; round < 3; ++round) {
         auto const some = expire(10).removed;
@@ -134,7 +134,7 @@ TEST_P(StoreContract, WakesWhoWatchesASessionThatExpires)
 {
     auto const key = made();
     auto const watch = watch_session(key);
-    advance(limit_.session_idle + moment);
+    advance(limit_.session_idle + overdue());
     ASSERT_EQ(expire().removed, keys{key});
     EXPECT_TRUE(is_woken(watch));
 }

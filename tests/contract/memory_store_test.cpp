@@ -118,7 +118,7 @@ protected:
     }
     void finish(stream_id id, fence fence)
     {
-        store().append({session_, id}, fence, 1, {{text_of(1), event_kind::response}}, true, [](auto const& top) {
+        store().append({session_, id}, fence, 1, 0, {{text_of(1), event_kind::response}}, true, [](auto const& top) {
             EXPECT_TRUE(top);
         });
         store().note_delivered({session_, id}, 1);
@@ -161,14 +161,14 @@ TEST_F(Refusals, RepeatsTheReleaseOfACallThatOthersHaveClaimed)
 {
     stream_key const key{session_, 1};
     auto const first = open(1)->fence;
-    store().release(key, first, expect_done);
+    store().release(key, first, true, expect_done);
     fence second = 0;
     store().claim(key, first, "node/2", [&](auto const& claimed) { second = claimed->fence; });
     EXPECT_GT(second, first);
-    store().release(key, first, expect_done);
+    store().release(key, first, true, expect_done);
     // It is still the other's.
-    store().append(key, second, 1, {{text_of(1)}}, false, [](auto const& top) { EXPECT_TRUE(top); });
-    store().release(key, second + 1, [](auto const& outcome) { EXPECT_EQ(error_of(outcome), errc::fenced); });
+    store().append(key, second, 1, 0, {{text_of(1)}}, false, [](auto const& top) { EXPECT_TRUE(top); });
+    store().release(key, second + 1, true, [](auto const& outcome) { EXPECT_EQ(error_of(outcome), errc::fenced); });
 }
 
 class tally final : public event_counter {
@@ -313,7 +313,7 @@ TEST(MemoryStore, AccountsForEveryEvent)
                         appended += count;
                 };
                 if (owner)
-                    store.append(key, owner->fence, ++batch, std::move(events), ends, count_it);
+                    store.append(key, owner->fence, ++batch, 0, std::move(events), ends, count_it);
                 else
                     store.append_standalone(key, "node/1", ++batch, std::move(events), count_it);
                 break;
@@ -457,7 +457,7 @@ TEST(MemoryStore, ServesSessionsOfSeveralThreadsBesideEachOther)
                 auto const handle
                     = store.watch(key, event_store::interest::growth, [&](event_store::interest) { ++woken; });
                 for (std::uint64_t i = 1; i <= 20; ++i) {
-                    store.append(key, fence, i, {{text_of(10)}}, i == 20, [](auto const& top) { EXPECT_TRUE(top); });
+                    store.append(key, fence, i, 0, {{text_of(10)}}, i == 20, [](auto const& top) { EXPECT_TRUE(top); });
                     store.post(key, {letter::kind::cancel, 0}, expect_done);
                 }
                 EXPECT_GE(woken, 20);

@@ -45,7 +45,7 @@ TEST_P(StoreContract, ForgetsASmallRecordAfterItsLifetime)
     EXPECT_TRUE(get("short"));
     advance(2 * moment);
     EXPECT_EQ(error_of(get("short")), errc::not_found);
-    EXPECT_EQ(error_of(remove_record("short", 1)), errc::not_found);
+    EXPECT_EQ(error_of(take("short", 1)), errc::not_found);
     EXPECT_EQ(error_of(put("short", 1, "y")), errc::conflict);
     EXPECT_TRUE(get("long"));
     EXPECT_TRUE(put("short", 0, "new"));
@@ -63,20 +63,53 @@ TEST_P(StoreContract, CountsALifetimeFromTheLastChange)
     EXPECT_EQ(error_of(get("a")), errc::not_found);
 }
 
-TEST_P(StoreContract, LetsOneOfSeveralRemoveASmallRecord)
+TEST_P(StoreContract, LetsOneOfSeveralTakeASmallRecord)
 {
     ASSERT_TRUE(put("a", 0, "one"));
     ASSERT_TRUE(put("a", 1, "two"));
-    EXPECT_EQ(error_of(remove_record("a", 1)), errc::conflict);
+    EXPECT_EQ(error_of(take("a", 1, "x")), errc::conflict);
     EXPECT_TRUE(get("a"));
-    int removed = 0;
-    for (int i = 0; i < 3; ++i)
-        removed += remove_record("a", 2).has_value();
-    EXPECT_EQ(removed, 1);
+    EXPECT_TRUE(take("a", 2, "y"));
+    EXPECT_EQ(error_of(take("a", 2, "x")), errc::not_found);
+    EXPECT_EQ(error_of(take("a", 2, "")), errc::not_found);
     EXPECT_EQ(error_of(get("a")), errc::not_found);
-    EXPECT_EQ(error_of(remove_record("a", 2)), errc::not_found);
     EXPECT_EQ(error_of(put("a", 2, "three")), errc::conflict);
-    EXPECT_TRUE(put("a", 0, "anew"));
+    EXPECT_EQ(error_of(take("b", 1)), errc::not_found); // there is none
+}
+
+// Whoever does not know whether it was the one asks again.
+TEST_P(StoreContract, TellsWhoTookASmallRecordAgain)
+{
+    ASSERT_EQ(put("code", 0, "secret"), 1u);
+    ASSERT_TRUE(take("code", 1, "x"));
+    auto const used = bytes();
+    EXPECT_TRUE(take("code", 1, "x"));
+    EXPECT_EQ(error_of(take("code", 1, "y")), errc::not_found);
+    // Nor does it come back with what is repeated of the time before.
+    EXPECT_EQ(put("code", 0, "secret"), 1u);
+    EXPECT_EQ(error_of(get("code")), errc::not_found);
+    EXPECT_TRUE(uses_bytes(used));
+    advance(late_command_limit - moment);
+    EXPECT_TRUE(take("code", 1, "x"));
+    sweep_after(2 * moment);
+    EXPECT_EQ(error_of(take("code", 1, "x")), errc::not_found);
+    EXPECT_TRUE(uses_bytes(0));
+}
+
+TEST_P(StoreContract, PutsASmallRecordWhereOneWasTaken)
+{
+    ASSERT_EQ(put("a", 0, "one"), 1u);
+    ASSERT_TRUE(take("a", 1, "x"));
+    auto const anew = put("a", 0, "anew");
+    ASSERT_TRUE(anew);
+    EXPECT_GT(*anew, 1u); // or who has seen the one before would take this one
+    EXPECT_EQ(get("a")->revision, *anew);
+    EXPECT_EQ(put("a", 0, "anew"), *anew);
+    EXPECT_TRUE(take("a", 1, "x")); // of that time
+    EXPECT_EQ(error_of(take("a", 1, "y")), errc::conflict);
+    EXPECT_EQ(get("a")->value, "anew");
+    EXPECT_TRUE(take("a", *anew, "y"));
+    EXPECT_EQ(error_of(get("a")), errc::not_found);
 }
 
 TEST_P(StoreContract, BoundsTheNumberOfSmallRecords)
@@ -87,7 +120,7 @@ TEST_P(StoreContract, BoundsTheNumberOfSmallRecords)
     EXPECT_EQ(error_of(put("d", 0, "x")), errc::no_space);
     EXPECT_EQ(error_of(get("d")), errc::not_found);
     EXPECT_TRUE(put("a", 1, "y", std::chrono::minutes(10))); // no more of them than before
-    ASSERT_TRUE(remove_record("b", 1));
+    ASSERT_TRUE(take("b", 1));
     EXPECT_TRUE(put("d", 0, "x"));
     EXPECT_EQ(error_of(put("e", 0, "x")), errc::no_space);
     sweep_after(std::chrono::minutes(1) + moment);
@@ -111,7 +144,9 @@ TEST_P(StoreContract, BoundsTheBytesOfSmallRecords)
     EXPECT_TRUE(uses_bytes_between(5, 2 * 1024));
     EXPECT_TRUE(create(large));
     ASSERT_TRUE(remove(large.key));
-    ASSERT_TRUE(remove_record("a", 2));
+    ASSERT_TRUE(take("a", 2));
+    EXPECT_TRUE(uses_bytes_between(1, 2 * 1024)); // it is remembered
+    sweep_after(late_command_limit + moment);
     EXPECT_TRUE(uses_bytes(0));
 }
 

@@ -116,6 +116,20 @@ TEST_P(StoreContract, RepeatsAnOpen)
     EXPECT_EQ(texts(read(key)), strings{"a"});
 }
 
+TEST_P(StoreContract, DoesNotOpenAStreamAgainThatItHasDropped)
+{
+    limit_.streams_per_session = 1;
+    auto const session = made();
+    finished_and_delivered({session, 1});
+    opened({session, 2}); // makes room
+    EXPECT_FALSE(exists({session, 1}));
+    finish({session, 2}, open_as({session, 2}, meta_of())->fence);
+    deliver({session, 2});
+    EXPECT_EQ(error_of(try_open({session, 1})), errc::finished);
+    EXPECT_FALSE(exists({session, 1}));
+    EXPECT_TRUE(exists({session, 2}));
+}
+
 TEST_P(StoreContract, RepeatsAnOpenWithAReader)
 {
     auto const session = made();
@@ -367,9 +381,21 @@ TEST_P(StoreContract, RepeatsAPost)
     EXPECT_EQ(mail(key, fence), strings{});
 }
 
+// What is given again is not where the stream ends now, but where it ended then.
+TEST_P(StoreContract, RepeatsAnAppendBehindWhichTheEndWasRaised)
+{
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    ASSERT_EQ(append_batch(key, fence, 1, {event("a"), event("b")})->sequence, 2u);
+    ASSERT_TRUE(attach(key, from_cursor(reader_of(1), 5)));
+    EXPECT_EQ(append_batch(key, fence, 1, {event("a"), event("b")})->sequence, 2u);
+    EXPECT_EQ(append_batch(key, fence, 2, {event("c")}, false, 2)->sequence, 6u);
+    EXPECT_EQ(texts(read(key)), (strings{"a", "b", "c"}));
+}
+
 // --- small records
 
-TEST_P(StoreContract, RepeatsAPutAndARemoveOfASmallRecord)
+TEST_P(StoreContract, RepeatsAPutOfASmallRecord)
 {
     ASSERT_EQ(put("a", 0, "one"), 1u);
     EXPECT_EQ(put("a", 0, "one"), 1u);
@@ -379,9 +405,102 @@ TEST_P(StoreContract, RepeatsAPutAndARemoveOfASmallRecord)
     EXPECT_EQ(get("a")->revision, 2u);
     EXPECT_TRUE(uses_bytes(used));
     EXPECT_EQ(error_of(put("a", 0, "one")), errc::conflict); // behind another change
-    ASSERT_TRUE(remove_record("a", 2));
-    EXPECT_EQ(error_of(remove_record("a", 2)), errc::not_found);
-    EXPECT_TRUE(uses_bytes(0));
+}
+
+// --- what nobody waits for
+
+TEST_P(StoreContract, RepeatsAMark)
+{
+    stream_key const key{made(), 1};
+    auto const one = reader_of(1);
+    auto const fence = open_read(key, one)->fence;
+    ASSERT_TRUE(append(key, fence, {event("a"), event("b"), event("c")}));
+    store().note_reader(key, one.id, mark_at(1, 1, 1));
+    store().note_reader(key, one.id, mark_at(2, 2, 2));
+    ASSERT_EQ(delivered(key, 2), 2u);
+    store().note_reader(key, one.id, mark_at(2, 2, 2));
+    store().note_reader(key, one.id, mark_at(1, 1, 1)); // late: what has arrived has arrived
+    auto const mark = reader(key);
+    ASSERT_TRUE(mark);
+    EXPECT_EQ(mark->delivered, 2u);
+    EXPECT_EQ(mark->sent, 2u);
+    EXPECT_TRUE(mark->attached);
+    // When the reader has left, and when another has come.
+    auto last = mark_at(3, 3, 3);
+    last.attached = false;
+    store().detach(key, one.id, last);
+    ASSERT_TRUE(is_left(key));
+    store().note_reader(key, one.id, mark_at(2, 2, 2));
+    EXPECT_FALSE(reader(key)->attached);
+    EXPECT_EQ(reader(key)->delivered, 3u);
+    follow(key, reader_of(2));
+    store().note_reader(key, one.id, mark_at(1, 1, 1));
+    store().detach(key, one.id, last);
+    EXPECT_TRUE(reader(key)->attached);
+    EXPECT_EQ(reader(key)->position, 0u);
+}
+
+TEST_P(StoreContract, RepeatsWhatHasArrived)
+{
+    stream_key const key{made(), 1};
+    auto const fence = opened(key);
+    ASSERT_TRUE(append(key, fence, {event("a")}));
+    store().note_delivered(key, 1);
+    ASSERT_EQ(delivered(key, 1), 1u);
+    finish(key, fence);
+    store().note_delivered(key, 2);
+    ASSERT_EQ(delivered(key, 2), 2u);
+    auto const used = bytes();
+    store().note_delivered(key, 2);
+    store().note_delivered(key, 1);
+    EXPECT_EQ(delivered(key, 2), 2u);
+    EXPECT_TRUE(uses_bytes(used));
+}
+
+TEST_P(StoreContract, RepeatsADismissal)
+{
+    stream_key const key{made(), 1};
+    auto const one = reader_of(1);
+    ASSERT_TRUE(open_read(key, one));
+    store().dismiss(key, {dismissal::stalled, {}});
+    ASSERT_TRUE(eventually([&] { return why_dismissed(one, key) == dismissal::stalled; }));
+    store().dismiss(key, {dismissal::stalled, {}});
+    EXPECT_EQ(why_dismissed(one, key), dismissal::stalled);
+    leave(key, one);
+    ASSERT_TRUE(is_left(key));
+    store().dismiss(key, {dismissal::stalled, {}}); // there is nobody to hear it
+    EXPECT_FALSE(reader(key)->attached);
+}
+
+TEST_P(StoreContract, RepeatsATouchAndAnExpiry)
+{
+    auto const key = made();
+    advance(limit_.session_idle / 2);
+    touch(key);
+    touch(key);
+    advance(limit_.session_idle / 2 + overdue());
+    EXPECT_TRUE(expire().removed.empty());
+    EXPECT_TRUE(expire().removed.empty());
+    advance(limit_.session_idle / 2);
+    EXPECT_EQ(expire().removed.size(), 1u);
+    // What the first one has removed it does not name again, and a touch does not bring it back.
+    EXPECT_TRUE(expire().removed.empty());
+    touch(key);
+    EXPECT_TRUE(has_sessions(0));
+    EXPECT_EQ(error_of(load(key)), errc::not_found);
+}
+
+TEST_P(StoreContract, SaysAWordAsOftenAsItIsSaid)
+{
+    auto const heard = std::make_shared<std::atomic<int>>(0);
+    auto const listening = store().listen([heard](std::string const& text) {
+        EXPECT_EQ(text, "word");
+        ++*heard;
+    });
+    store().publish("word");
+    store().publish("word");
+    EXPECT_TRUE(eventually([&] { return *heard >= 2; }));
+    EXPECT_EQ(*heard, 2);
 }
 
 }

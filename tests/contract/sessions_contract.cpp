@@ -324,7 +324,7 @@ TEST_P(StoreContract, IsNotKeptByTheTouchOfAnotherPrincipal)
     auto const own = made(1, "alice");
     advance(limit_.session_idle / 2);
     touch(key_of(1, "bob"));
-    advance(limit_.session_idle / 2 + moment);
+    advance(limit_.session_idle / 2 + overdue());
     EXPECT_EQ(expire().removed, std::vector{own});
 }
 

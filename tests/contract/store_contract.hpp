@@ -32,6 +32,8 @@ public:
     [[nodiscard]] virtual backend& store() = 0;
     /// Lets the store's time pass.
     virtual void advance(base::duration by) = 0;
+    /// How late it may remove an idle session: up to `store::expiry_slack`.
+    [[nodiscard]] virtual base::duration slack() const { return base::duration::zero(); }
     /// Lets the store work for a moment. False once there is nothing that is worth waiting for.
     virtual bool work() { return false; }
     /// Lets the store do all that it was told to do, what nobody waits for included.
@@ -93,6 +95,13 @@ protected:
     {
         store();
         tested_->advance(by);
+    }
+
+    /// So long after its time an idle session is gone.
+    base::duration overdue()
+    {
+        store();
+        return moment + tested_->slack();
     }
 
     /// Lets the store work until this holds. What is only a hint, or is counted late, is waited for with it.
@@ -297,15 +306,19 @@ protected:
 
     result<stream_top> append_batch(
         stream_key const& key, fence fence, std::uint64_t batch, std::vector<event_data> const& events,
-        bool finish = false)
+        bool finish = false, std::uint64_t after = 0)
     {
         return await<stream_top>(
-            [&](auto done) { store().append(key, fence, batch, events, finish, std::move(done)); });
+            [&](auto done) { store().append(key, fence, batch, after, events, finish, std::move(done)); });
     }
-    /// The next batch of that fence.
+    /// The next batch of that fence, by an author who knows of no end of the stream.
     result<stream_top> append(stream_key const& key, fence fence, std::vector<event_data> events, bool finish = false)
     {
-        return append_batch(key, fence, ++batches_[{key.session.id.low, key.stream, fence}], events, finish);
+        return append_batch(key, fence, next_batch(key, fence), events, finish);
+    }
+    std::uint64_t next_batch(stream_key const& key, fence fence)
+    {
+        return ++batches_[{key.session.id.low, key.stream, fence}];
     }
     result<stream_top> append_standalone(
         stream_key const& key, std::string const& owner, std::uint64_t batch, std::vector<event_data> const& events)
@@ -550,9 +563,9 @@ protected:
     {
         return await<claimed_call>([&](auto done) { store().claim(key, seen, owner, std::move(done)); });
     }
-    result<void> release(stream_key const& key, fence fence)
+    result<void> release(stream_key const& key, fence fence, bool has_run = true)
     {
-        return await<void>([&](auto done) { store().release(key, fence, std::move(done)); });
+        return await<void>([&](auto done) { store().release(key, fence, has_run, std::move(done)); });
     }
     result<call_ref> find(session_key const& key, std::string_view request)
     {
@@ -601,9 +614,9 @@ protected:
     {
         return await<small_record_store::small_record>([&](auto done) { store().get_record(name, std::move(done)); });
     }
-    result<void> remove_record(std::string_view name, std::uint64_t seen)
+    result<void> take(std::string_view name, std::uint64_t seen, std::string taker = "somebody")
     {
-        return await<void>([&](auto done) { store().remove_record(name, seen, std::move(done)); });
+        return await<void>([&](auto done) { store().take_record(name, seen, std::move(taker), std::move(done)); });
     }
 
 private:

@@ -71,7 +71,7 @@ TEST_F(AcceptanceIsolation, AS35_Origin)
         403u);
     EXPECT_EQ(ask("DELETE", "/mcp", headers_of(session, {{"Origin", "https://evil.example"}})).status, 403u);
     EXPECT_TRUE(is_alive(session));
-    EXPECT_EQ(host().store().census().sessions, 6u); // none by a refused one
+    EXPECT_EQ(store().census().sessions, 6u); // none by a refused one
 }
 
 TEST_F(AcceptanceIsolation, AS35_Host)

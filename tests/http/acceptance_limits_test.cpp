@@ -111,13 +111,13 @@ TEST_F(AcceptanceLimits, AS40_SlowConsumer)
     EXPECT_LT(appended() * bytes, static_cast<double>(limits.bytes_per_stream));
     EXPECT_EQ(host().node().departures().calls(), 1u);
     EXPECT_EQ(echo(bystander, "meanwhile"), "Echo: meanwhile");
-    EXPECT_LE(host().store().census().bytes, limits.bytes_per_stream + bytes);
+    EXPECT_LE(store().census().bytes, limits.bytes_per_stream + bytes);
 
     // After flow.stall its connection is closed, and the call goes on.
     ASSERT_TRUE(advance_until([&] { return host().node().departures().calls() == 0; }, 1s));
     EXPECT_TRUE(eventually([&] { return host().node().departures().connections() == 0; }));
     EXPECT_EQ(appended(), count + 1);
-    EXPECT_LE(host().store().census().bytes, limits.bytes_per_stream + bytes);
+    EXPECT_LE(store().census().bytes, limits.bytes_per_stream + bytes);
     advance_in_steps(60s, 5s);
     EXPECT_EQ(echo(bystander, "later"), "Echo: later");
     seen before;
@@ -161,7 +161,7 @@ TEST_F(AcceptanceLimits, AS40_AReaderThatReadsGetsAll)
     EXPECT_EQ(expected, 20'001u);
     EXPECT_TRUE(has_response);
     EXPECT_EQ(host().metrics().events_trimmed_undelivered.Value(), 0);
-    EXPECT_LE(host().store().census().events, 1000u);
+    EXPECT_LE(store().census().events, 1000u);
 }
 
 TEST_F(AcceptanceLimits, AS40_AReloadDuringABurstLosesNothing)
@@ -219,7 +219,7 @@ TEST_F(AcceptanceLimits, AS41_ManyStreams)
         firsts.push_back(log.events[0].id);
     }
     settle();
-    EXPECT_EQ(host().store().census().streams, 256u);
+    EXPECT_EQ(store().census().streams, 256u);
     EXPECT_EQ(get(session, firsts[0]).head().status, 200u);
     settle();
     // The 257th.
@@ -228,7 +228,7 @@ TEST_F(AcceptanceLimits, AS41_ManyStreams)
     EXPECT_TRUE(read_to_end(one_more).has_response());
     EXPECT_EQ(get(session, firsts[0]).head().status, 400u) << "the oldest finished one is gone";
     EXPECT_EQ(get(session, firsts[1]).head().status, 200u);
-    EXPECT_EQ(host().store().census().streams, 256u);
+    EXPECT_EQ(store().census().streams, 256u);
     auto resumed = get(session, running_cursor->id);
     ASSERT_EQ(resumed.head().status, 200u) << "a running one is never evicted";
     EXPECT_EQ(read_to_end(resumed).logs(), utility_texts("t", 5, 1000));
@@ -289,7 +289,7 @@ TEST_F(AcceptanceLimits, AS42_LongToolBeyondEveryTimeout)
     ASSERT_TRUE(priming);
     stream.close();
     ASSERT_TRUE(advance_until([&] { return appended() >= 721; }, 1s));
-    EXPECT_EQ(host().store().census().sessions, 1u);
+    EXPECT_EQ(store().census().sessions, 1u);
     auto resumed = get(session, priming->id);
     ASSERT_EQ(resumed.head().status, 200u);
     auto const all = read_to_end(resumed, 1s);
@@ -298,7 +298,7 @@ TEST_F(AcceptanceLimits, AS42_LongToolBeyondEveryTimeout)
     EXPECT_TRUE(is_alive(session));
     // With everything over, the session is as mortal as any.
     advance_in_steps(6min + 1s, 30s);
-    EXPECT_EQ(host().store().census().sessions, 0u);
+    EXPECT_EQ(store().census().sessions, 0u);
 }
 
 TEST_F(AcceptanceLimits, AS43_QuietListener)
@@ -314,14 +314,14 @@ TEST_F(AcceptanceLimits, AS43_QuietListener)
         EXPECT_LE(comments, static_cast<std::size_t>(minute * 4));
     }
     EXPECT_EQ(listener.poll_ending(), http_client::ending::open);
-    EXPECT_EQ(host().store().census().sessions, 1u);
+    EXPECT_EQ(store().census().sessions, 1u);
     // The count starts when the listener goes.
     listener.close();
     settle();
     advance_in_steps(9min + 50s, 10s);
-    EXPECT_EQ(host().store().census().sessions, 1u);
+    EXPECT_EQ(store().census().sessions, 1u);
     advance_in_steps(80s, 10s);
-    EXPECT_EQ(host().store().census().sessions, 0u);
+    EXPECT_EQ(store().census().sessions, 0u);
 }
 
 TEST_F(AcceptanceLimits, AS54_ServerInitiatedPolling)

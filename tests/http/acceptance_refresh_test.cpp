@@ -79,7 +79,7 @@ TEST_F(Acceptance, AS01_RefreshMidTool)
     ASSERT_EQ(before.primings.size(), 1u);
     EXPECT_NE(after.primings[0].id, before.primings[0].id);
     EXPECT_TRUE(is_alive(session));
-    EXPECT_EQ(host().store().census().sessions, 1u);
+    EXPECT_EQ(store().census().sessions, 1u);
 }
 
 TEST_F(Acceptance, AS01_RefreshMidToolOnTwoLoops)

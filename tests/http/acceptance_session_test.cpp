@@ -109,11 +109,11 @@ TEST_F(AcceptanceSession, AS17_ExpiredSession)
     auto stream = open_post(session, tool_call("1", "burst", R"({"count":3})"));
     auto const log = read_to_end(stream);
     advance(9min + 59s);
-    EXPECT_EQ(host().store().census().sessions, 1u);
+    EXPECT_EQ(store().census().sessions, 1u);
     advance_in_steps(62s, 1s); // idle 10 min, and one tick of the reaper
-    EXPECT_EQ(host().store().census().sessions, 0u);
-    EXPECT_EQ(host().store().census().streams, 0u);
-    EXPECT_EQ(host().store().census().bytes, 0u);
+    EXPECT_EQ(store().census().sessions, 0u);
+    EXPECT_EQ(store().census().streams, 0u);
+    EXPECT_EQ(store().census().bytes, 0u);
     expect_unknown_session(post(session, rpc("1", "tools/list")));
     expect_unknown_session(get_answer(session));
     expect_unknown_session(get_answer(session, log.cursor));
@@ -212,7 +212,7 @@ TEST_F(AcceptanceSession, AS18_ReconnectAgainstTheReaper)
     }
     EXPECT_GT(alive, 100);
     EXPECT_GT(gone, 20);
-    EXPECT_EQ(host().store().census().sessions, 0u);
+    EXPECT_EQ(store().census().sessions, 0u);
 }
 
 TEST_F(AcceptanceSession, AS22_ReinitialiseALiveSession)
@@ -235,7 +235,7 @@ TEST_F(AcceptanceSession, AS22_ReinitialiseALiveSession)
         all.add(*event);
     EXPECT_EQ(all.logs(), utility_texts("t", 10, 1000));
     EXPECT_TRUE(all.has_response());
-    EXPECT_EQ(host().store().census().sessions, 1u);
+    EXPECT_EQ(store().census().sessions, 1u);
 }
 
 TEST_F(AcceptanceSession, AS22_NewVersionHoldsForLaterRequestsOnly)
@@ -282,7 +282,7 @@ TEST_F(AcceptanceSession, AS23_InitialiseWithAStaleId)
     start();
     client_session const stale{"0123456789abcdefABCDEF", ""};
     expect_unknown_session(post(stale, hello()));
-    EXPECT_EQ(host().store().census().sessions, 0u);
+    EXPECT_EQ(store().census().sessions, 0u);
     client_session const nonsense{"not an id at all", ""};
     expect_unknown_session(post(nonsense, hello()));
 }
@@ -299,7 +299,7 @@ TEST_F(AcceptanceSession, AS23_InitialiseWithAStaleIdAccepted)
     EXPECT_NE(fresh, stale.id);
     expect_unknown_session(post(stale, rpc("1", "ping")));
     EXPECT_TRUE(is_alive({fresh, "2025-11-25"}));
-    EXPECT_EQ(host().store().census().sessions, 1u);
+    EXPECT_EQ(store().census().sessions, 1u);
 }
 
 TEST_F(AcceptanceSession, AS25_MissingHeader)
@@ -315,7 +315,7 @@ TEST_F(AcceptanceSession, AS25_MissingHeader)
     // An empty one names no session; it is not a missing one only if the field counts as present.
     auto const empty = post_plain(rpc("1", "tools/list"), {{"Mcp-Session-Id", ""}});
     EXPECT_TRUE(empty.status == 400 || empty.status == 404) << empty.status;
-    EXPECT_EQ(host().store().census().sessions, 0u);
+    EXPECT_EQ(store().census().sessions, 0u);
 }
 
 namespace {
@@ -365,12 +365,12 @@ TEST_F(AcceptanceSession, AS26_Delete)
     expect_unknown_session(get_answer(session));
     expect_unknown_session(get_answer(session, cursor->id));
     expect_unknown_session(remove(session));
-    EXPECT_EQ(host().store().census().sessions, 1u); // the bystander
-    EXPECT_EQ(host().store().census().streams, 1u);
+    EXPECT_EQ(store().census().sessions, 1u); // the bystander
+    EXPECT_EQ(store().census().streams, 1u);
     EXPECT_EQ(host().node().departures().calls(), 1u);
     EXPECT_EQ(read_to_end(its_stream).logs(), utility_texts("b", 3, 1000));
     EXPECT_EQ(remove(bystander).status / 100, 2u);
-    auto const census = host().store().census();
+    auto const census = store().census();
     EXPECT_EQ(census.sessions + census.streams + census.events + census.bytes, 0u);
 }
 
@@ -397,7 +397,7 @@ TEST_F(AcceptanceSession, AS26_DeleteOnTwoLoops)
             EXPECT_EQ(at(all.response(), "error/data/reason"), "session_ended");
         }
         EXPECT_TRUE(listener.wait_ended());
-        auto const census = host().store().census();
+        auto const census = store().census();
         EXPECT_EQ(census.sessions + census.streams + census.bytes, 0u);
     }
     EXPECT_EQ(host().node().departures().calls(), 0u);
@@ -418,8 +418,8 @@ TEST_F(AcceptanceSession, AS26_DeleteDoesNotWaitForAReaderThatDoesNotRead)
     advance(1s);
     ASSERT_TRUE(deleting.read_head());
     EXPECT_EQ(deleting.head().status / 100, 2u);
-    EXPECT_EQ(host().store().census().sessions, 0u);
-    EXPECT_EQ(host().store().census().streams, 0u);
+    EXPECT_EQ(store().census().sessions, 0u);
+    EXPECT_EQ(store().census().streams, 0u);
     // The rest of the answer is in nobody's way for ever.
     advance_in_steps(2min, 5s);
     EXPECT_TRUE(eventually([&] { return host().node().departures().connections() == 0; }));

@@ -587,14 +587,14 @@ TEST_F(BadInput, TenThousandSessionsOpenedAndAbandoned)
         for (int j = 0; j < batch; ++j)
             ASSERT_EQ(client.read_response().status, 200u);
     }
-    EXPECT_EQ(host().store().census().sessions, count + 2u);
+    EXPECT_EQ(store().census().sessions, count + 2u);
     EXPECT_EQ(metric("belay_sessions"), count + 2);
     EXPECT_EQ(echo(session_, "in between"), "Echo: in between");
     advance_in_steps(11min + 1s, 30s);
-    EXPECT_EQ(host().store().census().sessions, 1u) << "the bystander, with its open stream";
+    EXPECT_EQ(store().census().sessions, 1u) << "the bystander, with its open stream";
     EXPECT_EQ(metric("belay_sessions"), 1);
     EXPECT_EQ(host().metrics().sessions_expired.Value(), count + 1);
-    EXPECT_EQ(host().store().census().streams, 1u);
+    EXPECT_EQ(store().census().streams, 1u);
 }
 
 TEST_F(BadInput, StreamsWithoutEnd)
@@ -629,7 +629,7 @@ TEST_F(BadInput, StreamsWithoutEnd)
         ASSERT_TRUE(is_refused || stream.head().status == 200);
     }
     EXPECT_TRUE(is_refused);
-    EXPECT_LE(host().store().census().streams, 257u);
+    EXPECT_LE(store().census().streams, 257u);
     // The standalone stream: the storm guard.
     unsigned last = 200;
     for (int i = 0; i < 10; ++i) {

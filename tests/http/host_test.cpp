@@ -3,15 +3,19 @@
 
 #include "support/server_fixture.hpp"
 
+#include <belay/run.hpp>
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
 
@@ -56,6 +60,12 @@ public:
         return text_at(client_.read_response().json(), "result/content/0/text");
     }
     void begin(std::string_view tool) { client_.send_request("POST", "/mcp", headers(), tool_call("1", tool)); }
+    /// The level of the messages that the session wants; what the answer was.
+    std::string choose_level(std::string_view level)
+    {
+        auto const body = rpc("2", "logging/setLevel", "{\"level\":\"" + std::string(level) + "\"}");
+        return client_.ask("POST", "/mcp", headers(), body).body;
+    }
     /// The answer of a call that was begun and is a stream; empty if none comes.
     std::string finish()
     {
@@ -100,6 +110,88 @@ server named(std::string const& name)
     server made(name, "1");
     made.tool("who", [name] { return name; });
     return made;
+}
+
+std::size_t entries_of(char const* folder)
+{
+    std::filesystem::directory_iterator const all(folder);
+    return static_cast<std::size_t>(std::ranges::distance(begin(all), end(all)));
+}
+
+/// The lines of a log, which any thread writes.
+class heard {
+public:
+    host_log log()
+    {
+        return {[this](log_entry const& entry) {
+            std::lock_guard const lock(mutex_);
+            lines_.push_back(std::string(to_string(entry.level)) + " " + entry.text());
+        }};
+    }
+    /// How many begin like that.
+    std::size_t count(std::string_view start)
+    {
+        std::lock_guard const lock(mutex_);
+        return static_cast<std::size_t>(
+            std::ranges::count_if(lines_, [&](std::string const& each) { return each.starts_with(start); }));
+    }
+
+private:
+    std::mutex mutex_;
+    std::vector<std::string> lines_;
+};
+
+/// A coroutine on somebody else's context that waits for something of its own, and does not hear that it is to end.
+class deaf_tool {
+public:
+    explicit deaf_tool(asio::io_context& on) : timer_(std::in_place, on, std::chrono::steady_clock::time_point::max())
+    {
+    }
+    task<std::string> run(call& on) { return wait(*this, on); }
+    void await_begin() { begun_.get_future().wait(); }
+    void await_end() { ended_.get_future().wait(); }
+    /// On the context; destroy() too.
+    void let_go() { timer_->expires_at(std::chrono::steady_clock::time_point::min()); }
+    void destroy() { timer_.reset(); }
+
+private:
+    static task<std::string> wait(deaf_tool& self, call& on)
+    {
+        at_end const tells{self.ended_};
+        co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+        self.begun_.set_value();
+        co_await self.timer_->async_wait(asio::use_awaitable);
+        co_await on.log(log_level::info, "wait", "too late");
+        co_return "";
+    }
+
+    struct at_end {
+        std::promise<void>& told;
+        ~at_end() { told.set_value(); }
+    };
+    std::promise<void> begun_;
+    std::promise<void> ended_;
+    std::optional<asio::steady_timer> timer_;
+};
+
+/// From here on the process, which is the test's alone, gets so many threads more.
+void allow_threads(std::size_t more)
+{
+    // Root may have as many as it likes; and nobody else is this user.
+    if (::geteuid() == 0 && ::setresuid(1'000'000 + ::getpid(), 1'000'000 + ::getpid(), 0) != 0)
+        std::_Exit(99);
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NPROC, &limit);
+    limit.rlim_cur = entries_of("/proc/self/task") + more;
+    ::setrlimit(RLIMIT_NPROC, &limit);
+}
+
+void allow_threads_again()
+{
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NPROC, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NPROC, &limit);
 }
 
 /// A context that a thread runs until it is told to stop.
@@ -270,12 +362,92 @@ TEST(Host, IsStoppedByATool)
     EXPECT_EQ(waited, "a host cannot be waited for on a thread that it needs to stop");
 }
 
+TEST(Host, LeavesItsServerToOthersOnceItHasStopped)
+{
+    auto const server = named("one");
+    host first(server, on_free_port());
+    first.start();
+    first.stop();
+    first.wait();
+    host second(server, on_free_port());
+    second.start();
+    EXPECT_EQ(visitor(second.port()).call("who"), "one");
+}
+
+TEST(Host, IsStoppedAndWaitedForByManyAtOnce)
+{
+    auto const server = named("one");
+    for (int i = 0; i < 20; ++i) {
+        host host(server, {.listen = {"127.0.0.1:0"}, .threads = 2});
+        host.start();
+        std::vector<std::jthread> all;
+        for (int k = 0; k < 4; ++k)
+            all.emplace_back([&, k] {
+                if (k % 2 == 0)
+                    host.stop();
+                else
+                    host.stop_now();
+                host.wait();
+            });
+    }
+}
+
+TEST(Host, LeavesNothingBehind)
+{
+    auto const live = [](std::string const& name) {
+        auto const server = named(name);
+        host host(server, on_free_port());
+        host.start();
+        EXPECT_EQ(visitor(host.port()).call("who"), name);
+    };
+    live("first"); // what the process itself opens once
+    auto const descriptors = entries_of("/proc/self/fd");
+    live("second");
+    EXPECT_EQ(entries_of("/proc/self/fd"), descriptors);
+}
+
+TEST(Host, CanStartAgainWhenThereWereNoThreads)
+{
+    auto const child = [](std::size_t threads) {
+        auto const server = named("one");
+        host host(server, {.listen = {"127.0.0.1:0"}, .threads = 2});
+        allow_threads(threads); // of two loops and a watch
+        if (message_of([&] { host.start(); }).empty())
+            std::_Exit(1);
+        host.stop(); // no effect
+        host.wait();
+        allow_threads_again();
+        host.start();
+        std::_Exit(visitor(host.port()).call("who") == "one" ? 0 : 2);
+    };
+    // Who is not root shares the count with others, who may take what is left.
+    for (std::size_t threads = 0; threads < (::geteuid() == 0 ? 3 : 1); ++threads)
+        EXPECT_EXIT(child(threads), testing::ExitedWithCode(0), "") << threads;
+}
+
+TEST(Run, EndsWithASentenceWhenThereAreNoThreads)
+{
+    auto const child = [](std::size_t threads) {
+        auto const server = named("one");
+        std::string words[] = {"one", "--listen", "127.0.0.1:0", "--threads", "1"};
+        char* arguments[std::size(words)];
+        std::ranges::transform(words, arguments, [](std::string& each) { return each.data(); });
+        allow_threads(threads); // of the log, a loop, its watch, the signals and the greeting
+        std::_Exit(run(server, std::size(words), arguments));
+    };
+    for (std::size_t threads = 0; threads < (::geteuid() == 0 ? 5 : 1); ++threads)
+        EXPECT_EXIT(child(threads), testing::ExitedWithCode(2), "one: ") << threads;
+}
+
 TEST(Host, SaysOfSettingsWhatFlagsSay)
 {
     auto const server = named("one");
     auto const make = [&](host_settings const& settings) { return message_of([&] { host host(server, settings); }); };
     EXPECT_EQ(make({.listen = {"127.0.0.1"}}).substr(0, 8), "listen: ");
     EXPECT_EQ(make({.listen = {"0.0.0.0:0"}}), http::needs_hosts("0.0.0.0:0"));
+    EXPECT_EQ(
+        make({.listen = {"127.0.0.1:0", "systemd"}}),
+        "listen: systemd is for programs; a host is told HOST:PORT or unix:PATH");
     EXPECT_EQ(make({.endpoint = "mcp"}), "endpoint: expected a path such as /mcp");
     EXPECT_EQ(make({.threads = 0}), "threads 0: expected a number from 1 to 1024");
     EXPECT_EQ(make({.log_level = log_level::alert}), "log.level alert: expected debug|info|warning|error|off");
@@ -312,29 +484,81 @@ TEST(Host, TakesSettingsOfBothKinds)
 
 TEST(Host, TellsItsLogToAFunction)
 {
-    std::mutex mutex;
-    std::vector<std::string> lines;
+    heard lines;
     auto server = named("one");
     server.tool("fail", []() -> std::string { throw std::runtime_error("why"); });
     {
         auto settings = on_free_port();
         settings.set("node.id", "left");
-        host host(
-            server, settings,
-            {[&](log_entry const& entry) {
-                 std::lock_guard const lock(mutex);
-                 lines.push_back(std::string(to_string(entry.level)) + " " + entry.text());
-             },
-             [] { return std::uint64_t(7); }});
+        auto log = lines.log();
+        log.dropped = [] { return std::uint64_t(7); };
+        host host(server, settings, log);
         host.start();
         visitor(host.port()).call("fail");
         EXPECT_TRUE(
             http_client(host.port()).ask("GET", "/metrics", {}).body.contains("belay_log_lines_dropped_total 7"));
     }
-    std::lock_guard const lock(mutex);
-    EXPECT_TRUE(std::ranges::any_of(lines, [](std::string const& line) {
-        return line.starts_with("error tool fail failed: why") && line.contains(" node=left");
-    })) << testing::PrintToString(lines);
+    EXPECT_EQ(lines.count("error tool fail failed: why node=left"), 1u);
+}
+
+TEST(Host, SurvivesWhatFunctionsOfItsAuthorThrow)
+{
+    auto server = named("one");
+    server.tool("fail", []() -> std::string { throw std::runtime_error("why"); });
+    std::promise<void> again;
+    server.every(std::chrono::milliseconds(1), [&, times = 0]() mutable {
+        if (++times == 2)
+            again.set_value();
+        throw 1;
+    });
+    server.on_log_level([](session const&, log_level) { throw 2; });
+    host host(server, on_free_port(), {[](log_entry const&) { throw 3; }, []() -> std::uint64_t { throw 4; }});
+    host.start();
+    visitor caller(host.port());
+    EXPECT_NE(caller.call("fail"), "");
+    EXPECT_TRUE(caller.choose_level("debug").contains("result"));
+    EXPECT_EQ(http_client(host.port()).ask("GET", "/metrics", {}).status, 200u);
+    again.get_future().wait();
+    EXPECT_EQ(caller.call("who"), "one");
+}
+
+TEST(Host, HasALogThatMayUseTheServer)
+{
+    auto server = named("one");
+    std::promise<void> told;
+    host host(server, on_free_port(), {[&](log_entry const& entry) {
+                  server.log(entry.level, "host", entry.text());
+                  if (entry.message.starts_with("not registered"))
+                      told.set_value();
+              }});
+    host.start();
+    server.tool("slow", [] { return std::string(); }).timeout(std::chrono::seconds(1)); // a quick tool cannot wait
+    told.get_future().wait();
+    EXPECT_EQ(visitor(host.port()).call("who"), "one");
+}
+
+TEST(Host, SaysWhatAMountedServerCouldNotRegister)
+{
+    auto server = named("one");
+    auto mounted = named("two");
+    server.mount_stateless("/two", mounted);
+    heard lines;
+    host host(server, on_free_port(), lines.log());
+    host.start();
+    EXPECT_EQ(visitor(host.port()).call("who"), "one");
+    mounted.tool("slow", [] { return std::string(); }).timeout(std::chrono::seconds(1));
+    EXPECT_EQ(lines.count("error not registered: tool slow cannot wait"), 1u);
+}
+
+TEST(Host, ServesWhatWasRegisteredRightInTheEnd)
+{
+    auto server = named("one");
+    server.tool("slow", [] { return std::string(); }).timeout(std::chrono::seconds(1));
+    host host(server, on_free_port());
+    EXPECT_TRUE(message_of([&] { host.start(); }).starts_with("tool slow cannot wait"));
+    server.tool("slow", [] { return std::string("quick"); });
+    host.start();
+    EXPECT_EQ(visitor(host.port()).call("slow"), "quick");
 }
 
 // --- what is the process's own
@@ -510,35 +734,117 @@ TEST(GuestHost, CanBeDestroyedBeforeTheContextRan)
 TEST(GuestHost, IsOutlivedByAToolThatWaitsForSomethingElse)
 {
     running_context its;
-    std::promise<void> begun;
-    std::promise<void> ended;
-    std::optional<asio::steady_timer> other(std::in_place, its.context(), std::chrono::steady_clock::time_point::max());
-    struct at_end {
-        std::promise<void>& told;
-        ~at_end() { told.set_value(); }
-    };
+    deaf_tool tool(its.context());
     auto server = named("one");
-    server.tool("wait", [&](call& on) -> task<std::string> {
-        return [](call& of, asio::steady_timer& timer, std::promise<void>& is_begun,
-                  std::promise<void>& is_ended) -> task<std::string> {
-            at_end const tells{is_ended};
-            // Deaf to being cancelled, as an operation of somebody else's may be.
-            co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
-            is_begun.set_value();
-            co_await timer.async_wait(asio::use_awaitable);
-            co_await of.log(log_level::info, "wait", "too late");
-            co_return "";
-        }(on, *other, begun, ended);
-    });
-    std::optional<host> host(std::in_place, server, its.context(), as_guest());
-    host->start();
-    visitor caller(host->port());
+    server.tool("wait", [&](call& on) { return tool.run(on); });
+    std::optional<host> first(std::in_place, server, its.context(), as_guest());
+    first->start();
+    visitor caller(first->port());
     caller.begin("wait");
-    begun.get_future().wait();
+    tool.await_begin();
+    first.reset();
+    {
+        host second(server, its.context(), as_guest());
+        second.start();
+        EXPECT_EQ(visitor(second.port()).call("who"), "one");
+    }
+    its.on_it([&] { tool.let_go(); });
+    tool.await_end();
+    its.on_it([&] { tool.destroy(); });
+}
+
+TEST(GuestHost, SharesItsContextWithAnother)
+{
+    running_context its;
+    auto const first = named("first");
+    auto const second = named("second");
+    host one(first, its.context(), as_guest());
+    {
+        host two(second, its.context(), as_guest());
+        one.start();
+        two.start();
+        EXPECT_EQ(visitor(two.port()).call("who"), "second");
+    }
+    EXPECT_EQ(visitor(one.port()).call("who"), "first");
+    one.stop();
+    one.wait();
+}
+
+TEST(GuestHost, LeavesNothingOnTheContextWhenItCannotStart)
+{
+    asio::io_context context;
+    auto const server = named("one");
+    auto settings = as_guest();
+    settings.set("admin.listen", "unix:/nowhere/belay.sock");
+    host host(server, context, settings);
+    EXPECT_THROW(host.start(), std::runtime_error);
+    EXPECT_EQ(context.poll(), 0u);
+}
+
+TEST(GuestHost, IsWaitedForByAThreadThatDoesNotRunIt)
+{
+    auto const server = named("one");
+    for (int i = 0; i < 50; ++i) {
+        asio::io_context context;
+        host host(server, context, as_guest());
+        host.start();
+        if (i % 2 == 0)
+            context.poll(); // as far as it goes; another thread runs the rest
+        host.stop();
+        std::jthread const runner([&] { context.run(); });
+        host.wait();
+    }
+}
+
+TEST(GuestHost, CanBeDestroyedWhileAThreadBeginsToRunTheContext)
+{
+    auto const server = named("one");
+    for (int i = 0; i < 50; ++i) {
+        asio::io_context context;
+        std::optional<host> host(std::in_place, server, context, as_guest());
+        host->start();
+        http_client const early(host->port());
+        std::jthread const runner([&] { context.run(); });
+        host.reset();
+    }
+}
+
+TEST(GuestHost, WaitsWhenDestroyedForTheThreadThatRunsTheContextNow)
+{
+    asio::io_context context;
+    auto const server = named("one");
+    std::optional<host> host(std::in_place, server, context, as_guest());
+    host->start();
+    context.poll(); // by this thread, and by another from here on
+    std::promise<void> is_held;
+    std::promise<void> let_go;
+    std::atomic<bool> has_returned = false;
+    asio::post(context, [&] {
+        is_held.set_value();
+        let_go.get_future().wait();
+        has_returned = true;
+    });
+    std::jthread const runner([&] { context.run(); });
+    is_held.get_future().wait();
+    std::jthread const other([&] { let_go.set_value(); });
     host.reset();
-    its.on_it([&] { other->expires_at(std::chrono::steady_clock::time_point::min()); });
-    ended.get_future().wait();
-    its.on_it([&] { other.reset(); });
+    EXPECT_TRUE(has_returned);
+}
+
+TEST(GuestHost, IsNotWaitedForOnAStoppedContext)
+{
+    asio::io_context context;
+    auto const server = named("one");
+    host host(server, context, as_guest());
+    host.start();
+    std::thread runner([&] { context.run(); });
+    EXPECT_EQ(visitor(host.port()).call("who"), "one");
+    context.stop();
+    runner.join();
+    host.stop();
+    EXPECT_EQ(
+        message_of([&] { host.wait(); }),
+        "a host cannot be waited for while its context is stopped; run the context, or destroy the host");
 }
 
 TEST(GuestHost, IsNotWaitedForByTheThreadThatRunsIt)

@@ -54,7 +54,7 @@ TEST_F(Limits, WhatAClientSaysOfItself)
     auto const long_list = post_plain(hello_with(50, 400));
     EXPECT_EQ(long_list.status, 400u);
     EXPECT_NE(long_list.body.find("capabilities"), std::string::npos);
-    EXPECT_EQ(host().store().census().sessions, 1u);
+    EXPECT_EQ(store().census().sessions, 1u);
     // The same where a session says it anew, which stays as it is.
     auto const session = open_session();
     EXPECT_EQ(post(session, hello_with(300, 50)).status, 400u);
@@ -107,7 +107,7 @@ TEST_F(Limits, EndedSessionsLeaveNothingForTheirLifetime)
     auto const left = open_session();
     advance_in_steps(1h + 2min, 30s);
     EXPECT_FALSE(is_alive(left));
-    EXPECT_EQ(host().store().census().sessions, 0u);
+    EXPECT_EQ(store().census().sessions, 0u);
 }
 
 TEST_F(Limits, DefaultsAreTheDocumentedOnes)
@@ -164,16 +164,16 @@ protected:
     }
     std::size_t emit(std::size_t size)
     {
-        auto const before = host().store().census();
+        auto const before = store().census();
         script_->next = size;
-        EXPECT_TRUE(advance_until([&] { return host().store().census().events > before.events; }, 1s));
-        return host().store().census().bytes - before.bytes;
+        EXPECT_TRUE(advance_until([&] { return store().census().events > before.events; }, 1s));
+        return store().census().bytes - before.bytes;
     }
     void fill_to(std::size_t limit)
     {
         auto const overhead = emit(1) - 1;
         for (;;) {
-            auto const left = limit - host().store().census().bytes;
+            auto const left = limit - store().census().bytes;
             if (left == 0)
                 return;
             // Never leave less than a message needs.
@@ -199,7 +199,7 @@ TEST_F(ByteLimits, InAll)
     ASSERT_TRUE(priming);
     running.close();
     fill_to(256 * 1024);
-    ASSERT_EQ(host().store().census().bytes, 256u * 1024);
+    ASSERT_EQ(store().census().bytes, 256u * 1024);
     for (auto const& each : {session, other}) {
         auto const refused = post(each, tool_call("2", "longRunningOperation"));
         EXPECT_EQ(refused.status, 503u);
@@ -212,7 +212,7 @@ TEST_F(ByteLimits, InAll)
     auto resumed = get(session, priming->id);
     auto const all = read_to_end(resumed);
     EXPECT_EQ(text_at(all.response(), "result/content/0/text"), std::string(1000, 'r'));
-    EXPECT_LE(host().store().census().bytes, 256u * 1024 + store::limits::reserve(256 * 1024));
+    EXPECT_LE(store().census().bytes, 256u * 1024 + store::limits::reserve(256 * 1024));
     // Delivered and finished, it makes room.
     auto accepted = open_post(session, tool_call("2", "burst", R"({"count":1})"));
     EXPECT_EQ(accepted.head().status, 200u);
@@ -225,7 +225,7 @@ TEST_F(ByteLimits, PerSession)
     add_filler();
     start();
     auto const other = open_session();
-    auto const of_other = host().store().census().bytes;
+    auto const of_other = store().census().bytes;
     auto const session = open_session();
     auto running = open_post(session, tool_call("1", "fill"));
     ASSERT_TRUE(running.next_event());
@@ -252,7 +252,7 @@ TEST_F(Limits, StreamBytes)
     stream.close();
     ASSERT_TRUE(advance_until(
         [&] {
-            EXPECT_LE(host().store().census().bytes, 20'000u + 6000); // and what the session and the call cost
+            EXPECT_LE(store().census().bytes, 20'000u + 6000); // and what the session and the call cost
             return host().node().departures().calls() == 0;
         },
         1s));
@@ -516,7 +516,7 @@ TEST_F(Limits, SessionLifetime)
     EXPECT_EQ(at(last.response(), "error/data/reason"), "session_ended");
     EXPECT_TRUE(listener.wait_ended());
     EXPECT_EQ(post(session, rpc("1", "ping")).status, 404u);
-    EXPECT_TRUE(eventually([&] { return host().store().census().sessions == 0; }));
+    EXPECT_TRUE(eventually([&] { return store().census().sessions == 0; }));
 }
 
 TEST_F(Limits, RetryHasJitter)

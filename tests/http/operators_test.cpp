@@ -68,6 +68,42 @@ protected:
     std::vector<std::string> lines_;
 };
 
+/// A store whose health is the test's word.
+class ailing_store final : public forwarding_store {
+public:
+    using forwarding_store::forwarding_store;
+    [[nodiscard]] std::unique_ptr<store::watch_handle> on_health(std::function<void(bool)> hear) override
+    {
+        say = std::move(hear);
+        return std::make_unique<store::watch_handle>();
+    }
+    std::function<void(bool)> say;
+};
+
+}
+
+// --- health
+
+TEST_F(Operators, AServerIsNotReadyWhileItsStoreCannotBeReached)
+{
+    ailing_store* ailing = nullptr;
+    before_store_ = [&](store::backend& memory) {
+        auto made = std::make_unique<ailing_store>(memory);
+        ailing = made.get();
+        return made;
+    };
+    start();
+    EXPECT_EQ(ask("GET", "/readyz").status, 200u);
+    ailing->say(false);
+    auto const red = ask("GET", "/readyz");
+    EXPECT_EQ(red.status, 503u);
+    EXPECT_NE(red.body.find("store"), std::string::npos);
+    EXPECT_TRUE(red.header("Retry-After"));
+    EXPECT_EQ(ask("GET", "/healthz").status, 200u);
+    ailing->say(true);
+    EXPECT_EQ(ask("GET", "/readyz").status, 200u);
+    host().shut_down();
+    host().wait();
 }
 
 // --- the log

@@ -50,7 +50,7 @@ TEST_F(Shutdown, NothingNewIsTaken)
     EXPECT_TRUE(called.header("Retry-After"));
     EXPECT_TRUE(at(called.json(), "error").is_object());
     EXPECT_EQ(host().node().departures().calls(), 1u);
-    EXPECT_EQ(host().store().census().sessions, 1u);
+    EXPECT_EQ(store().census().sessions, 1u);
 }
 
 TEST_F(Shutdown, ResumesAndCancelsAreServed)
@@ -131,7 +131,7 @@ TEST_F(Shutdown, TheRestIsInterrupted)
     EXPECT_EQ(at(its, "retryable"), false);
     host().wait();
     EXPECT_EQ(host().metrics().calls_interrupted.Value(), 3);
-    EXPECT_EQ(host().store().census().pending, 1u) << "the answer nobody was there for";
+    EXPECT_EQ(store().census().pending, 1u) << "the answer nobody was there for";
 }
 
 TEST_F(Shutdown, OnTwoLoops)
@@ -268,6 +268,63 @@ TEST_F(Shutdown, DestroyedWhileToolsRun)
     settle();
     drop();
     EXPECT_EQ(*unwound, 2) << "a tool's frame was leaked";
+}
+
+/// A store that outlives the process.
+class lasting_store final : public forwarding_store {
+public:
+    lasting_store(store::backend& inner, store::durability promise) : forwarding_store(inner), promise_(promise) {}
+    [[nodiscard]] store::durability promise() const noexcept override { return promise_; }
+
+private:
+    store::durability promise_;
+};
+
+class ShutdownWithSuccessors : public Shutdown {
+protected:
+    void keep_in(store::durability promise)
+    {
+        before_store_ = [promise](store::backend& memory) { return std::make_unique<lasting_store>(memory, promise); };
+    }
+    bool accepts_connections()
+    {
+        try {
+            return connect().ask("GET", "/healthz", {}).status == 200;
+        } catch (std::exception const&) {
+            return false;
+        }
+    }
+};
+
+TEST_F(ShutdownWithSuccessors, ConnectionsAreSentAwayAtOnceAndCallsRunOn)
+{
+    keep_in(store::durability::disk);
+    start();
+    auto const session = open_session();
+    auto stream = begin_utility(session, 5);
+    auto listener = get(session);
+    ASSERT_TRUE(stream.next_event());
+    ASSERT_TRUE(listener.next_event());
+    begin_to_stop();
+    EXPECT_TRUE(listener.wait_ended());
+    auto const last = drain(stream);
+    EXPECT_FALSE(last.has_response());
+    EXPECT_EQ(host().node().departures().calls(), 1u);
+    EXPECT_EQ(ask("GET", "/healthz").status, 200u);
+}
+
+TEST_F(ShutdownWithSuccessors, OthersWhoShareTheStoreGetTheNewConnections)
+{
+    keep_in(store::durability::shared);
+    start();
+    auto const session = open_session();
+    auto stream = begin_utility(session, 5);
+    ASSERT_TRUE(stream.next_event());
+    EXPECT_TRUE(accepts_connections());
+    begin_to_stop();
+    (void)drain(stream);
+    EXPECT_TRUE(eventually([&] { return !accepts_connections(); }));
+    EXPECT_EQ(host().node().departures().calls(), 1u);
 }
 
 }

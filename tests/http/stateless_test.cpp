@@ -90,7 +90,7 @@ protected:
     {
         EXPECT_TRUE(eventually([this] { return host().node().departures().calls() == 0; }));
         EXPECT_TRUE(eventually([this] { return host().node().departures().connections() == 0; }));
-        auto const used = host().store().used();
+        auto const used = store().used();
         EXPECT_EQ(used.sessions, 0u);
         EXPECT_EQ(used.streams, 0u);
         EXPECT_EQ(used.bytes, 0u);

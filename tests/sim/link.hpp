@@ -156,17 +156,18 @@ public:
         store::stream_key const& key, store::stream_meta meta, std::string const& owner,
         std::optional<store::reader_request> reader, store::completion<store::opened_stream> done) override
     {
-        ask(key.stream, once_soon, std::move(done), [key, meta, owner, reader](store::backend& to, auto told) {
+        ask(key.stream, again, std::move(done), [key, meta, owner, reader](store::backend& to, auto told) {
             to.open(key, meta, owner, reader, std::move(told));
         });
     }
     void append(
-        store::stream_key const& key, store::fence fence, std::uint64_t batch, std::vector<store::event_data> events,
-        bool finish, store::completion<store::stream_top> done) override
+        store::stream_key const& key, store::fence fence, std::uint64_t batch, std::uint64_t after,
+        std::vector<store::event_data> events, bool finish, store::completion<store::stream_top> done) override
     {
-        ask(key.stream, again, std::move(done), [key, fence, batch, events, finish](store::backend& to, auto told) {
-            to.append(key, fence, batch, events, finish, std::move(told));
-        });
+        ask(key.stream, again, std::move(done),
+            [key, fence, batch, after, events, finish](store::backend& to, auto told) {
+                to.append(key, fence, batch, after, events, finish, std::move(told));
+            });
     }
     void append_standalone(
         store::stream_key const& key, std::string const& owner, std::uint64_t batch,
@@ -260,10 +261,10 @@ public:
         ask(no_lane, again, std::move(done),
             [key, seen, owner](store::backend& to, auto told) { to.claim(key, seen, owner, std::move(told)); });
     }
-    void release(store::stream_key const& key, store::fence fence, store::completion<void> done) override
+    void release(store::stream_key const& key, store::fence fence, bool has_run, store::completion<void> done) override
     {
         ask(no_lane, again, std::move(done),
-            [key, fence](store::backend& to, auto told) { to.release(key, fence, std::move(told)); });
+            [key, fence, has_run](store::backend& to, auto told) { to.release(key, fence, has_run, std::move(told)); });
     }
     void
     find(store::session_key const& key, std::string_view request_id, store::completion<store::call_ref> done) override
@@ -300,10 +301,11 @@ public:
         ask(no_lane, again, std::move(done),
             [name = std::string(name)](store::backend& to, auto told) { to.get_record(name, std::move(told)); });
     }
-    void remove_record(std::string_view name, std::uint64_t seen, store::completion<void> done) override
+    void
+    take_record(std::string_view name, std::uint64_t seen, std::string taker, store::completion<void> done) override
     {
-        ask(no_lane, again, std::move(done), [name = std::string(name), seen](store::backend& to, auto told) {
-            to.remove_record(name, seen, std::move(told));
+        ask(no_lane, again, std::move(done), [name = std::string(name), seen, taker](store::backend& to, auto told) {
+            to.take_record(name, seen, taker, std::move(told));
         });
     }
     void publish(std::string text) override
@@ -314,6 +316,10 @@ public:
     [[nodiscard]] std::unique_ptr<store::watch_handle> listen(std::function<void(std::string const&)> hear) override;
 
     [[nodiscard]] store::durability promise() const noexcept override { return promise_; }
+    [[nodiscard]] std::unique_ptr<store::watch_handle> on_health(std::function<void(bool)> hear) override
+    {
+        return store_->on_health(std::move(hear));
+    }
     [[nodiscard]] store::usage used() const override { return store_->used(); }
 
 private:
@@ -411,7 +417,7 @@ void link::ask(std::uint64_t lane, repeatable how, store::completion<T> done, Co
                          if (auto const alive = weak.lock())
                              alive->give(std::move(outcome));
                      },
-                     waits});
+                     waits, no_lane, happens(faults_.slow) ? in_seconds(4) : scheduler_.now()});
         }));
     };
     auto const due = happens(faults_.slow) ? in_seconds(4) : now;

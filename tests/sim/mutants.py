@@ -53,7 +53,7 @@ mutants = {
     # What arrives twice is kept twice.
     "repetition_not_recognised": (
         "store/memory_events.cpp",
-        "        if (batch <= into.last_batch)\n            return into.top; // nobody else appends with this fence\n",
+        "        if (batch <= into.last_batch)\n            return into.last_outcome;\n",
         "",
     ),
     # An answer or a cancel is taken, and nobody gets it.
@@ -109,6 +109,12 @@ mutants = {
         "runtime/call.cpp",
         "    log(base::log_level::debug, \"call is handed over\", \"its handler is told\");\n    interrupt();",
         "    release();",
+    ),
+    # A call that runs is taken for one that nobody does.
+    "own_call_taken_away": (
+        "runtime/recovery.cpp",
+        "                if (calls_.runs(each.stream))\n                    continue;",
+        "",
     ),
     # The lease is renewed, and those of others are not looked at.
     "nobody_recovers": (

@@ -124,6 +124,14 @@ public:
             || (way_->failed_at() && *way_->failed_at() >= when);
     }
 
+    /// Since when nothing has happened to it; nothing if something does.
+    [[nodiscard]] std::optional<base::time_point> well_since() const
+    {
+        if (is_paused_ || way_->is_cut())
+            return std::nullopt;
+        return std::max(troubled_at_.value_or(base::time_point{}), way_->failed_at().value_or(base::time_point{}));
+    }
+
     bool is_interrupted = false; ///< its calls were ended with that reason
     bool is_drained = false;     ///< counted no running call: it would close its connections and exit
 

@@ -30,6 +30,16 @@ std::uint64_t recorder::answer_to(store::stream_id stream, std::uint32_t number)
     return answer == log.end() ? 0 : static_cast<std::uint64_t>(answer - log.begin()) + 1;
 }
 
+std::optional<base::time_point> recorder::ownerless_since(recorded_call const& call) const
+{
+    if (call.is_finished)
+        return std::nullopt;
+    if (call.owner.empty())
+        return call.released_at;
+    auto const until = lease_of(call.owner);
+    return until <= clock_.now() ? std::optional(std::max(until, call.opened_at)) : std::nullopt;
+}
+
 base::time_point recorder::lease_of(std::string const& owner) const
 {
     auto const found = leases_.find(owner);
@@ -99,6 +109,9 @@ void recorder::load(store::session_key const& key, store::completion<store::reco
 void recorder::expire(std::size_t limit, store::completion<store::expired_sessions> done)
 {
     inner_.expire(limit, [this, done = std::move(done)](result<store::expired_sessions> found) mutable {
+        if (found)
+            for (auto const& each : found->overdue)
+                on_overdue_(each);
         if (found)
             for (auto const& each : found->removed) {
                 trace("expired {}", base::to_string(each.id));
@@ -199,6 +212,10 @@ bool recorder::note_append(
 
 void recorder::note_said(store::stream_id stream, store::event_data const& event, std::uint64_t sequence)
 {
+    if (auto* const call = find_call(stream); call && event.kind == store::event_kind::response)
+        expect(
+            call->answers.try_emplace(event.number, recorded_call::answer{call->owner, clock_.now()}).second,
+            "a request has two answers in its log"); // I1
     if (event.progress) {
         auto const [before, is_first] = progress_.try_emplace(stream, *event.progress);
         expect(is_first || *event.progress > before->second, "the progress of a call went back");
@@ -211,12 +228,12 @@ void recorder::note_said(store::stream_id stream, store::event_data const& event
 }
 
 void recorder::append(
-    store::stream_key const& key, store::fence fence, std::uint64_t batch, std::vector<store::event_data> events,
-    bool finish, store::completion<store::stream_top> done)
+    store::stream_key const& key, store::fence fence, std::uint64_t batch, std::uint64_t after,
+    std::vector<store::event_data> events, bool finish, store::completion<store::stream_top> done)
 {
     auto copy = events;
     inner_.append(
-        key, fence, batch, std::move(events), finish,
+        key, fence, batch, after, std::move(events), finish,
         [this, key, fence, batch, finish, copy = std::move(copy),
          done = std::move(done)](result<store::stream_top> top) mutable {
             trace(
@@ -370,6 +387,7 @@ void recorder::claim(
                 expect(got->fence > call->fence, "a fence went back");
                 auto const before = leases_.find(call->owner);
                 // By its own owner: it was told of a failure when it made the call, and runs nothing.
+                expect(call->owner != owner || !runs_(owner, key), "a process takes its own call away");
                 call->may_be_lost = call->may_be_lost || call->owner.empty() || call->owner == owner
                     || is_lapsed(call->owner)
                     || (before != leases_.end() && before->second.revived_at >= call->opened_at);
@@ -380,12 +398,15 @@ void recorder::claim(
         });
 }
 
-void recorder::release(store::stream_key const& key, store::fence fence, store::completion<void> done)
+void recorder::release(store::stream_key const& key, store::fence fence, bool has_run, store::completion<void> done)
 {
-    inner_.release(key, fence, [this, key, fence, done = std::move(done)](result<void> released) mutable {
+    inner_.release(key, fence, has_run, [this, key, fence, done = std::move(done)](result<void> released) mutable {
         trace("release {:x} fence {}: {}", key.stream, fence, released ? "ok" : released.error().message());
-        if (auto* const call = find_call(key.stream); released && call && call->fence == fence)
+        if (auto* const call = find_call(key.stream);
+            released && call && call->fence == fence && !call->owner.empty()) {
             call->owner.clear();
+            call->released_at = clock_.now();
+        }
         done(std::move(released));
     });
 }

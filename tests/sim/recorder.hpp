@@ -29,6 +29,13 @@ struct recorded_call {
     base::time_point opened_at{};
     bool is_finished = false;
     bool may_be_lost = false; ///< it was taken over, from an owner that had lapsed or had let it go
+    base::time_point released_at{};
+    /// Who wrote the answer to each request, and when.
+    struct answer {
+        std::string owner;
+        base::time_point at{};
+    };
+    std::map<std::uint32_t, answer> answers{};
 };
 
 class recorder final : public forwarding_store {
@@ -64,6 +71,8 @@ public:
     }
     /// The sequence of the answer to a request; 0 if there is none.
     [[nodiscard]] std::uint64_t answer_to(store::stream_id stream, std::uint32_t number);
+    /// Since when a call without an answer has had no living owner; nothing if it has one.
+    [[nodiscard]] std::optional<base::time_point> ownerless_since(recorded_call const& call) const;
     /// Until when the owner lives, as far as is known now.
     [[nodiscard]] base::time_point lease_of(std::string const& owner) const;
     /// Whether what the owner had since then may have been held by nobody for that long.
@@ -80,8 +89,17 @@ public:
         on_found_ = std::move(told);
     }
 
+    /// Asked when an owner has claimed a call that was its own before: whether it runs it.
+    void ask_who_runs(std::function<bool(std::string const& owner, store::stream_key const&)> asked)
+    {
+        runs_ = std::move(asked);
+    }
+
     /// Called when the store has removed a session because nothing held it.
     void on_expired(std::function<void(store::session_key const&)> told) { on_expired_ = std::move(told); }
+    [[nodiscard]] bool is_kept(store::stream_key const& key);
+    /// Called when the store has named a session that is older than it may get.
+    void on_overdue(std::function<void(store::session_key const&)> told) { on_overdue_ = std::move(told); }
     [[nodiscard]] bool has_expired(store::session_key const& key) const { return expired_.contains(key.id); }
 
     void create(store::session_record record, store::completion<store::record_ptr> done) override;
@@ -91,8 +109,8 @@ public:
         store::stream_key const& key, store::stream_meta meta, std::string const& owner,
         std::optional<store::reader_request> reader, store::completion<store::opened_stream> done) override;
     void append(
-        store::stream_key const& key, store::fence fence, std::uint64_t batch, std::vector<store::event_data> events,
-        bool finish, store::completion<store::stream_top> done) override;
+        store::stream_key const& key, store::fence fence, std::uint64_t batch, std::uint64_t after,
+        std::vector<store::event_data> events, bool finish, store::completion<store::stream_top> done) override;
     void append_standalone(
         store::stream_key const& key, std::string const& owner, std::uint64_t batch,
         std::vector<store::event_data> events, store::completion<store::stream_top> done) override;
@@ -112,7 +130,7 @@ public:
     void claim(
         store::stream_key const& key, store::fence seen, std::string const& owner,
         store::completion<store::claimed_call> done) override;
-    void release(store::stream_key const& key, store::fence fence, store::completion<void> done) override;
+    void release(store::stream_key const& key, store::fence fence, bool has_run, store::completion<void> done) override;
     void
     find(store::session_key const& key, std::string_view request_id, store::completion<store::call_ref> done) override;
 
@@ -123,7 +141,6 @@ private:
             broken_ = what;
     }
     [[nodiscard]] recorded_call* find_call(store::stream_id stream);
-    [[nodiscard]] bool is_kept(store::stream_key const& key);
     [[nodiscard]] bool is_lapsed(std::string const& owner) const { return lease_of(owner) <= clock_.now(); }
     [[nodiscard]] recorded_call const* meant_by(store::session_key const& session, std::string_view id);
     [[nodiscard]] bool is_any_in_use(store::stream_key const& key, std::vector<std::string> const& ids);
@@ -168,6 +185,8 @@ private:
     std::map<base::id128, base::time_point> loaded_;
     std::set<base::id128> expired_;
     std::function<void(store::session_key const&)> on_expired_ = [](auto const&) {};
+    std::function<void(store::session_key const&)> on_overdue_ = [](auto const&) {};
+    std::function<bool(std::string const&, store::stream_key const&)> runs_ = [](auto const&...) { return false; };
     std::function<void(std::string const&, recorded_call const&)> on_found_ = [](auto const&...) {};
     std::uint64_t appended_ = 0;
 };

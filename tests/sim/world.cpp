@@ -46,6 +46,10 @@ world::world(std::uint64_t seed) : random_(seed), scheduler_(random_), next_seed
     settings_.flow.waits = is_steady_ || !chance(5);
     settings_.priming_legacy = chance(4) ? runtime::legacy_priming::off : runtime::legacy_priming::typed;
     settings_.duplicate_ids = chance(4) ? runtime::duplicate_policy::reject : runtime::duplicate_policy::isolate;
+    settings_.backlog = chance(6) ? runtime::backlog_policy::none : runtime::backlog_policy::undelivered;
+    settings_.standalone = chance(6) ? store::standalone_policy::conflict : store::standalone_policy::takeover;
+    settings_.redeliver_requests = chance(4);
+    limits.session_lifetime = !is_steady_ && chance(8) ? base::duration(1min + 1s * random_.below(1000)) : 0s;
     settings_.call_max = chance(4) ? base::duration(20s) : base::duration(1h);
 
     wanted_processes_ = chance(2) ? 1 : 2 + random_.below(3);
@@ -69,6 +73,7 @@ world::~world()
     connections_.clear();
     receipts_.clear();
     exchanges_.clear();
+    held_.clear();
     while (!processes_.empty())
         kill(*processes_.back());
 }
@@ -79,6 +84,16 @@ void world::make_store()
     store().record.on_found([this](std::string const& id, recorded_call const& meant) {
         cancelled_.insert(meant.root);
         looked_up_.emplace_back(meant.key.stream, id);
+    });
+    store().record.on_overdue([this](store::session_key const& key) {
+        for (auto const& each : sessions_)
+            if (each->in == &store() && each->key() == key)
+                overdue(*each);
+    });
+    store().record.ask_who_runs([this](std::string const& owner, store::stream_key const& key) {
+        return std::ranges::any_of(processes_, [&](auto const& each) {
+            return each->way().owner() == owner && each->node().calls().runs(key);
+        });
     });
     store().record.on_expired([this](store::session_key const& key) {
         for (auto const& each : sessions_)
@@ -155,7 +170,7 @@ bool world::may_be_unavailable(place at) const
 
 void world::step()
 {
-    switch (random_.below(27)) {
+    switch (random_.below(30)) {
     case 0: open_session(); break;
     case 1:
     case 2:
@@ -178,6 +193,9 @@ void world::step()
     case 19: begin_batch(); break;
     case 20: subscribe(); break;
     case 21: update_resource(); break;
+    case 22: hold_call(); break;
+    case 23: broadcast(); break;
+    case 24: use_record(); break;
     default: read_some(); break;
     }
     if (has_faults() && !has_healed_ && chance(20))
@@ -290,7 +308,11 @@ void world::settle()
         }
         check_always();
         // What a fault has left behind has been found by then.
-        bool const is_due = !(has_faults() || has_killed_ || was_interrupted_) || scheduler_.now() >= all_known_by;
+        bool const is_due = !(has_faults() || has_killed_ || !interrupted_.empty()) || scheduler_.now() >= all_known_by;
+        // A call that is held has nobody who would come back for it.
+        bool const is_held
+            = std::ranges::any_of(held_, [](auto const& each) { return each->at && each->responses == 0; });
+        is_waiting = is_waiting || is_held;
         if (!is_waiting && connections_.empty() && is_due)
             break;
         // Those who read all the time do so now too.

@@ -38,6 +38,8 @@ private:
     struct connection;
     struct plan;
     struct store_life;
+    struct held_call;
+    struct code;
     class work;
     /// What can happen to the processes and the store, beside what clients do.
     enum class weather {
@@ -71,6 +73,9 @@ private:
     void read_some();
     void pass_time();
     void answer_some();
+    void hold_call();
+    void broadcast();
+    void use_record();
 
     // Faults.
     void fault();
@@ -93,11 +98,14 @@ private:
     void settle();
     void check_always();
     void check_leases();
+    void check_lost_calls();
     void check_balance();
     void check_end();
     void check_call(call const& which);
     void check_recorded();
     void check_readers();
+    void check_held();
+    void check_codes();
     void check_empty();
 
     [[nodiscard]] plan make_plan(bool is_steady);
@@ -108,6 +116,9 @@ private:
         session& of, place at, std::move_only_function<void(runtime::session_use)> then,
         std::move_only_function<void()> refused = [] {});
     void expired(session& of);
+    void overdue(session& of);
+    void put_code();
+    void take(code& from, place at, std::string const& taker);
     void found_gone(session& of);
     void resume(call& which);
     void follow(session& of, call* which, std::optional<std::string> cursor);
@@ -115,10 +126,14 @@ private:
     bool read(connection& from, std::size_t most);
     void saw(connection& on, http::sse_event const& event);
     void saw_response(call& which, std::string const& text, bool is_last);
+    void require_ending(call const& which, request const& of, std::string const& text) const;
     void drop_finished_connections();
     void answer(call& which, std::string const& question, std::string const& mark);
     void remove(session& of);
     void skip_blanks(connection& on, std::uint64_t to);
+    [[nodiscard]] bool may_begin_at(session const& of, std::uint64_t sequence) const;
+    void heard_question(call& of, std::string const& text);
+    [[nodiscard]] bool is_open_question(connection& on, std::string const& text);
 
     [[nodiscard]] session* any_session();
     [[nodiscard]] call* any_call();
@@ -158,7 +173,8 @@ private:
     bool has_healed_ = false; // nothing goes wrong any more
     bool has_wide_retention_ = false;
     bool is_steady_ = false; // some clients read all the time; streams have room for what tools may run ahead
-    bool was_interrupted_ = false; // some process ended its calls
+    std::set<std::string> interrupted_; // processes that ended their calls
+    std::map<store::stream_id, std::size_t> runs_again_; // how often a call was
     std::uint64_t next_seed_;
     std::unique_ptr<work> work_; // of processes that can run calls again
     std::unique_ptr<work> other_work_; // of those that cannot
@@ -171,6 +187,8 @@ private:
     std::vector<std::unique_ptr<session>> sessions_;
     std::vector<std::unique_ptr<call>> calls_;
     std::vector<std::unique_ptr<connection>> connections_;
+    std::vector<std::unique_ptr<held_call>> held_;
+    std::vector<std::unique_ptr<code>> codes_; // to be taken once
     std::vector<std::shared_ptr<wire>> receipts_; // of connections that are over, until the server has looked
     struct exchange {
         process* with;
@@ -181,6 +199,8 @@ private:
     std::set<store::stream_id> cancelled_; // the roots of calls that a cancel was meant for
     std::vector<std::pair<store::stream_id, std::string>> looked_up_; // calls, by the ids that they were named by
     std::size_t updates_ = 0; // of resources
+    std::size_t broadcasts_ = 0;
+    std::size_t takers_ = 0;
     std::size_t marks_ = 0; // of calls, each once
     std::uint64_t digest_ = 14695981039346656037u;
 };

@@ -90,10 +90,14 @@ void world::begin_call()
     if (!is_steady && chance(3))
         request.once = store::once_key{fmt::format("k{}", random_.below(4)), chance(8) ? 2u : 1u};
     bool const runs_again = !is_steady && chance(2);
+    auto const limit = request.traits.max_duration.value_or(settings_.call_max);
+    if (!is_steady && chance(8))
+        request.traits.orphan_limit = 2s;
+    auto const orphan_limit = request.traits.orphan_limit;
     if (at)
         request.who.principal = at.at->way().owner(); // so that it can be told whose it was
     use(*of, at,
-        [this, of, at, request, is_steady, runs_again,
+        [this, of, at, request, is_steady, runs_again, limit, orphan_limit,
          plan = make_plan(is_steady)](runtime::session_use taken) mutable {
             auto const id = request.ids.front();
             auto const mark = fmt::format("c{}", ++marks_);
@@ -103,7 +107,7 @@ void world::begin_call()
             ++of->calls_with_key[key];
             at.at->node().calls().begin(
                 taken, *at.loop, std::move(request),
-                [this, of, at, id, key, mark, is_steady, runs_again,
+                [this, of, at, id, key, mark, is_steady, runs_again, limit, orphan_limit,
                  plan = std::move(plan)](result<runtime::begun_call> begun) {
                     bool const may_repeat = of->calls_with_key[key] > 1;
                     if (!begun && (begun.error() == errc::key_spent || begun.error() == errc::key_mismatch))
@@ -115,7 +119,7 @@ void world::begin_call()
                     runs->keys = runs_again;
                     auto fresh = std::make_unique<call>();
                     fresh->is_steady = is_steady;
-                    fresh->requests.push_back({id, mark, runs});
+                    fresh->requests.push_back({id, mark, runs, limit, orphan_limit});
                     if (begun->repeats) {
                         require(may_repeat, "a call was not made");
                         fresh->first = *begun->repeats;
@@ -167,7 +171,12 @@ void world::begin_batch()
                 auto fresh = std::make_unique<call>();
                 auto const name = fmt::format("b{}", calls_.size());
                 for (auto const& each : members)
-                    fresh->requests.push_back({each.id, fmt::format("{}-{}", name, fresh->requests.size()), nullptr});
+                    fresh->requests.push_back(
+                        {each.id,
+                         fmt::format("{}-{}", name, fresh->requests.size()),
+                         nullptr,
+                         each.traits.max_duration.value_or(settings_.call_max),
+                         {}});
                 auto& requests = fresh->requests;
                 began(*of, at, begun->following, std::move(fresh));
                 auto const sink = connections_.back()->wire;
@@ -187,6 +196,57 @@ void world::begin_batch()
                 }
                 begun->following->start(sink);
             });
+    });
+}
+
+/// A request whose answer its connection waits for, as JSON.
+void world::hold_call()
+{
+    auto* const of = any_session();
+    if (!of || of->is_over())
+        return;
+    if (!held_.empty() && chance(4)) {
+        auto& which = *held_[random_.below(held_.size())];
+        auto const at = any_place();
+        if (which.of->is_over())
+            return;
+        which.is_cancelled = true;
+        use(*which.of, at, [&which, at](runtime::session_use taken) {
+            at.at->node().calls().cancel(taken.session(), which.id, *at.loop, [](auto const&...) {});
+        });
+        return;
+    }
+    auto const at = any_place();
+    runtime::call_request request;
+    request.ids = {fmt::format("\"held-{}\"", ++marks_)};
+    request.revision = of->revision;
+    if (chance(8))
+        request.traits.max_duration = 3s;
+    use(*of, at, [this, of, at, request, does = make_plan(false)](runtime::session_use taken) mutable {
+        auto fresh = std::make_unique<held_call>();
+        auto* const held = fresh.get();
+        held->of = of;
+        held->at = at.at;
+        held->id = request.ids.front();
+        held->mark = fmt::format("h{}", ++marks_);
+        auto begun = at.at->node().calls().begin_held(
+            taken.session(), *at.loop, std::move(request), [this, held](std::string const& text) {
+                require(++held->responses == 1, "a second answer to a call that is held"); // I1
+                require(
+                    !text.contains(R"("result":{"of":)") || text.contains(fmt::format(R"("of":"{}")", held->mark)),
+                    "the answer of another tool");
+                require(!text.contains(R"("code":-32800)") || held->is_cancelled, "a cancel hit a call that is held");
+                require(
+                    !text.contains(R"("reason":"session_ended")") || held->of->is_over(),
+                    "the session of a call that is held is said to have ended and lives");
+            });
+        if (!begun)
+            return require(
+                begun.error() == errc::unavailable && may_be_unavailable(at), "hold_call: " + begun.error().message());
+        held->runs = std::make_shared<tool>(*begun, does.steps, does.answer_bytes, held->mark, does.ends_slowly);
+        held->runs->stop_when_interrupted();
+        held_.push_back(std::move(fresh));
+        held->runs->go();
     });
 }
 

@@ -21,6 +21,7 @@ void world::check_always()
                 <= 2 * settings_.follower.page.bytes + limits.event_bytes + 200 * settings_.follower.page.events + 1000,
             "a connection buffers more than a page");
     check_leases();
+    check_lost_calls();
     std::erase_if(links_, [](auto const& each) { return each->is_spent(); });
 }
 
@@ -32,6 +33,27 @@ void world::check_leases()
         require(
             lease > scheduler_.now() || each->was_troubled_since(lease - settings_.lease),
             "a process has let its lease run out");
+    }
+}
+
+/// I5: a call whose owner is lost has its answer, or another owner, soon after there is somebody to see to it.
+void world::check_lost_calls()
+{
+    // Looks are taken every second; what is slow is so on each of the way's commands and replies.
+    auto const limit = network_faults_.slow == 0 ? base::duration(10s) : base::duration(50s);
+    auto const now = scheduler_.now();
+    std::optional<base::time_point> well_since;
+    for (auto const& each : processes_)
+        if (auto const since = each->well_since(); since && !each->node().departures().is_draining())
+            well_since = std::min(*since, well_since.value_or(*since));
+    if (!well_since || now - *well_since <= limit)
+        return;
+    auto& record = store().record;
+    for (auto const& each : record.calls()) {
+        auto const since = record.ownerless_since(each);
+        require(
+            !since || now - std::max(*since, *well_since) <= limit || !record.is_kept(each.key),
+            fmt::format("nobody sees to a call that has lost its owner: stream {:x}", each.key.stream));
     }
 }
 
@@ -65,6 +87,8 @@ void world::check_end()
             !each.runs || each.runs->is_stopped || each.runs->has_answered, "two run one call, and one is never told");
     check_recorded();
     check_readers();
+    check_held();
+    check_codes();
     check_balance();
     check_empty();
     check_balance();
@@ -143,6 +167,20 @@ void world::check_readers()
     });
 }
 
+void world::check_held()
+{
+    for (auto const& each : held_)
+        require(!each->at || each->responses == 1, "a call that is held has no answer");
+}
+
+void world::check_codes()
+{
+    for (auto const& each : codes_)
+        if (!each->winners.empty() && each->in == &store() && !has_jumped_)
+            store().memory.get_record(
+                each->name, [&](auto const& found) { require(!found, "what was taken is there again"); });
+}
+
 /// An abandoned world empties itself.
 void world::check_empty()
 {
@@ -150,7 +188,7 @@ void world::check_empty()
         each->wire->cut();
     scheduler_.run_all();
     auto const& memory = store().memory;
-    for (int i = 0; i < 200 && memory.used().sessions > 0; ++i) {
+    for (int i = 0; i < 200 && (memory.used().sessions > 0 || memory.used().bytes > 0); ++i) {
         advance(1min);
         scheduler_.run_all();
     }

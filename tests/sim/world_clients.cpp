@@ -4,6 +4,12 @@
 
 namespace belay::sim {
 
+/// Without a cursor: behind what was received, unless what nobody was given is left out.
+bool world::may_begin_at(session const& of, std::uint64_t sequence) const
+{
+    return sequence <= of.seen || settings_.backlog == runtime::backlog_policy::none;
+}
+
 /// Whether there was anything.
 bool world::read(connection& from, std::size_t most)
 {
@@ -23,7 +29,7 @@ bool world::read(connection& from, std::size_t most)
     if (!from.knows_position) {
         from.knows_position = true;
         from.position = at->sequence;
-        require(at->sequence <= from.of->seen, "a plain GET began after events that were never received");
+        require(may_begin_at(*from.of, at->sequence), "a plain GET began after events that were never received");
     }
     skip_blanks(from, at->sequence);
     require(at->sequence == from.position, fmt::format("an id for {} at position {}", at->sequence, from.position));
@@ -39,6 +45,37 @@ void world::skip_blanks(connection& on, std::uint64_t to)
         ++on.position;
 }
 
+namespace {
+
+bool is_question(std::string const& text)
+{
+    return text.contains(R"("method":"ask")");
+}
+
+}
+
+void world::heard_question(call& of, std::string const& text)
+{
+    auto const id = text.substr(text.find(R"("id":")") + 6);
+    auto const mark = text.substr(text.find(R"("of":")") + 6);
+    of.questions.emplace(id.substr(0, id.find('"')), mark.substr(0, mark.find('"')));
+}
+
+/// A question from before the cursor, to which there was no answer: it is asked once more.
+bool world::is_open_question(connection& on, std::string const& text)
+{
+    if (!on.which || !is_question(text))
+        return false;
+    auto const& log = on.of->in->record.log(on.which->stream);
+    auto const end = log.begin() + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(on.position, log.size()));
+    auto const found = std::find_if(log.begin(), end, [&](auto const& each) {
+        return each.kind == store::event_kind::question && *each.payload == text;
+    });
+    require(found != end, "a question that was never asked is asked again");
+    heard_question(*on.which, text);
+    return true;
+}
+
 void world::saw(connection& on, http::sse_event const& event)
 {
     auto const at = engine::parse_event_id(event.id);
@@ -50,7 +87,7 @@ void world::saw(connection& on, http::sse_event const& event)
         if (!on.knows_position) {
             on.knows_position = true;
             on.position = at->sequence;
-            require(at->sequence <= on.of->seen, "a plain GET began after events that were never received");
+            require(may_begin_at(*on.of, at->sequence), "a plain GET began after events that were never received");
         }
         skip_blanks(on, at->sequence);
         require(at->sequence == on.position, "a priming event of another position");
@@ -61,10 +98,12 @@ void world::saw(connection& on, http::sse_event const& event)
         auto const from = event.data.find(R"("from":)");
         on.position = event.data.contains(R"("logger":"resumability")") ? std::stoull(event.data.substr(from + 7)) - 1
                                                                         : at->sequence - 1;
-        require(on.position <= on.of->seen, "a plain GET began after events that were never received");
+        require(may_begin_at(*on.of, on.position), "a plain GET began after events that were never received");
     }
     note(at->stream);
     note(at->sequence);
+    if (settings_.redeliver_requests && at->sequence == on.position && is_open_question(on, event.data))
+        return;
     auto const& log = on.of->in->record.log(stream);
     // A repeated call has the gap notices of the first one in its log.
     bool const is_logged = at->sequence <= log.size() && *log[at->sequence - 1].payload == event.data;
@@ -87,11 +126,8 @@ void world::saw(connection& on, http::sse_event const& event)
             fmt::format("event {} of stream {:x} after {}", at->sequence, stream, on.position));
         require(at->sequence <= log.size(), "an event that was never appended");
         require(*log[at->sequence - 1].payload == event.data, "an event that is not the log's");
-        if (auto const question = event.data.find(R"("method":"ask")"); question != std::string::npos) {
-            auto const id = event.data.substr(event.data.find(R"("id":")") + 6);
-            auto const mark = event.data.substr(event.data.find(R"("of":")") + 6);
-            on.which->questions.emplace(id.substr(0, id.find('"')), mark.substr(0, mark.find('"')));
-        }
+        if (is_question(event.data))
+            heard_question(*on.which, event.data);
         require(
             !event.data.contains(R"("rerun":)") || !on.which || on.of->in->record.was_taken_over(on.which->stream)
                 || on.of->in->record.was_taken_over(on.which->root()),
@@ -121,6 +157,11 @@ void world::saw_response(call& which, std::string const& text, bool is_last)
     require(
         !author || !text.contains(R"("result":{"of":)") || text.contains(fmt::format(R"("result":{{"of":"{}",)", mark)),
         "the answer of another tool");
+    require_ending(which, *found, text);
+}
+
+void world::require_ending(call const& which, request const& of, std::string const& text) const
+{
     require(!text.contains(R"("code":-32800)") || cancelled_.contains(which.root()), "a cancel hit another call");
     // What a fault may cost, and nothing else (docs/design/002-what-a-fault-may-cost.md).
     auto const ended = [&](std::string_view reason) { return text.contains(fmt::format(R"("reason":"{}")", reason)); };
@@ -132,7 +173,42 @@ void world::saw_response(call& which, std::string const& text, bool is_last)
     require(
         !ended("owner_lost") || was_lost(which.stream) || was_lost(which.root()),
         "the owner of a call is said to be lost and never was");
-    require(!ended("interrupted") || was_interrupted_, "a call was interrupted and no process stopped");
+    // By its own answer, or by that of the call that it repeats.
+    auto const answers = [&](store::stream_id stream, std::uint32_t number, auto const& condition) {
+        auto const* const known = record.call_of(stream);
+        if (!known)
+            return false;
+        auto const answer = known->answers.find(number);
+        return answer != known->answers.end() && condition(*known, answer->second);
+    };
+    auto const number = static_cast<std::uint32_t>(&of - which.requests.data());
+    auto const was_interrupted = [&](recorded_call const&, recorded_call::answer const& answer) {
+        return interrupted_.contains(answer.owner);
+    };
+    require(
+        !ended("interrupted") || answers(which.stream, number, was_interrupted)
+            || answers(which.root(), 0, was_interrupted),
+        "a call was interrupted by a process that did not stop");
+    auto const has_taken = [&](base::duration limit) {
+        return [limit](recorded_call const& call, recorded_call::answer const& answer) {
+            return answer.at - call.opened_at >= limit / 100 * 97; // clocks go too fast
+        };
+    };
+    auto const* const first = which.first ? call_of(which.first) : nullptr;
+    require(
+        !ended("timed_out") || answers(which.stream, number, has_taken(of.limit))
+            || (which.first
+                && answers(which.first, 0, has_taken(first ? first->requests.front().limit : base::duration::zero()))),
+        "a call timed out before its time");
+    auto const limit = of.orphan_limit;
+    require(
+        !ended("orphaned") || (limit && answers(which.stream, number, has_taken(*limit)))
+            || (which.first
+                && (!first
+                    || (first->requests.front().orphan_limit
+                        && answers(which.first, 0, has_taken(*first->requests.front().orphan_limit))))),
+        "a call was orphaned before its time");
+    require(!ended("overloaded"), "a call was refused for want of a turn that nobody has to wait for");
     require(!ended("session_ended") || which.of->is_over(), "the session of a call is said to have ended and lives");
 }
 

@@ -74,6 +74,11 @@ void world::kill(process& which)
                 if (auto const runs = std::exchange(request.runs, nullptr))
                     runs->let_go();
         }
+    for (auto const& each : held_)
+        if (each->at == &which) {
+            each->at = nullptr;
+            each->runs->let_go();
+        }
     for (auto* const runs : {&reruns_, &former_})
         for (auto& each : *runs)
             if (each.at == &which) {
@@ -198,7 +203,7 @@ void world::end_drain(process& which)
     if (std::ranges::find(processes_, &which, &std::unique_ptr<process>::get) == processes_.end())
         return;
     if (chance(2)) {
-        was_interrupted_ = true;
+        interrupted_.insert(which.way().owner());
         which.is_interrupted = true;
         ask({&which, &which.loop(0)}, [&which] { which.node().calls().interrupt_all(); });
         if (!has_faults()) {

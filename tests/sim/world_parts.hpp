@@ -43,6 +43,9 @@ struct world::session {
     bool is_removing = false; // is waiting for the answer to that
     bool is_deleted = false;  // which was given
     bool is_gone = false;     // the server said 404, and was right; or the store has lost it
+    bool is_overdue = false;  // older than a session may get, and ended for it
+    bool is_initialized = false; // its client has said so
+    base::time_point made_at{};
     base::time_point last_active{};
     std::size_t announced = 0;
     std::map<std::string, std::size_t> calls_with_key; // asked for
@@ -52,7 +55,7 @@ struct world::session {
     std::uint64_t seen = 0;
     std::string last_id;
 
-    [[nodiscard]] bool is_over() const noexcept { return is_deleting || is_gone; }
+    [[nodiscard]] bool is_over() const noexcept { return is_deleting || is_gone || is_overdue; }
     [[nodiscard]] store::session_key key() const { return {principal, *base::parse_id128(id)}; }
 };
 
@@ -61,6 +64,8 @@ struct world::request {
     std::string id;
     std::string mark; // what its tool writes into its messages
     std::shared_ptr<tool> runs; // null: answered at once, or its process was killed
+    base::duration limit{};     // how long it may take
+    std::optional<base::duration> orphan_limit{}; // how long it goes on without a reader
     std::size_t responses = 0;
 };
 
@@ -84,6 +89,25 @@ struct world::call {
     }
     /// Whose work it is.
     [[nodiscard]] store::stream_id root() const noexcept { return first ? first : stream; }
+};
+
+/// A call without a stream: its answer goes to the connection that waits for it.
+struct world::held_call {
+    session* of = nullptr;
+    process* at = nullptr; // null: killed
+    std::string id;
+    std::string mark;
+    std::shared_ptr<tool> runs;
+    std::size_t responses = 0;
+    bool is_cancelled = false;
+};
+
+/// A small record that one of several who try may take.
+struct world::code {
+    store_life* in = nullptr;
+    std::string name;
+    std::uint64_t revision = 0; // 0: nobody knows whether it is there
+    std::set<std::string> winners;
 };
 
 struct world::connection {

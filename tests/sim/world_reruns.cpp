@@ -46,6 +46,10 @@ void world::run_again(std::string const& mark, plan const& does, std::shared_ptr
     trace("run again {:x}", on->stream().stream);
     auto const* const recorded = store().record.call_of(on->stream().stream);
     require(!recorded || recorded->opened_by == on->caller().principal, "a call is run again for another caller");
+    require(++runs_again_[on->stream().stream] == 1, "a call is run again and again");
+    require(
+        !recorded || (recorded->ids.size() == 1 && recorded->root == recorded->key.stream),
+        "a batch, or a call that repeats another, is run again");
     auto const runs = std::make_shared<tool>(on, does.steps, does.answer_bytes, mark, does.ends_slowly);
     runs->keys = true;
     runs->stop_when_interrupted();

@@ -25,7 +25,7 @@ public:
     };
     [[nodiscard]] runtime::rerun_request request_for(std::string const& id, std::string mark, plan plan);
 
-    [[nodiscard]] std::uint32_t offers() const override { return 0; }
+    [[nodiscard]] std::uint32_t features() const override { return 0; }
     [[nodiscard]] std::string initialize_result(protocol::revision, runtime::session_mode, std::uint32_t) const override
     {
         return "{}";

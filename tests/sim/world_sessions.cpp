@@ -38,6 +38,7 @@ void world::open_session()
                 fresh->revision = revision;
                 fresh->standalone = use->record()->standalone;
                 fresh->last_active = fresh->in->record.loaded_at(key);
+                fresh->made_at = fresh->last_active;
                 sessions_.push_back(std::move(fresh));
             });
     });
@@ -104,6 +105,14 @@ void world::expired(session& of)
         require(
             each.key.session != key || each.is_finished || record.was_dead_for(each.owner, each.opened_at, idle),
             "a session with a running call expired");
+}
+
+void world::overdue(session& of)
+{
+    require(
+        scheduler_.now() >= of.made_at + settings_.limits.session_lifetime,
+        "a session was ended for its age before its time");
+    of.is_overdue = true;
 }
 
 void world::end_session()
@@ -224,7 +233,36 @@ void world::reinitialize()
         hello.revision = of->revision;
         hello.info = R"({"name":"again"})";
         at.at->node().sessions().reopen(taken, hello, [](result<void>) {});
+        at.at->node().sessions().change(
+            taken.session(), [](store::session_record& record) { record.initialized = true; },
+            [of](result<void> changed) { of->is_initialized = of->is_initialized || changed.has_value(); });
     });
+}
+
+/// To all who have said that they are there, once.
+void world::broadcast()
+{
+    scheduler_.run_all();
+    auto const at = any_place();
+    if (!at || at.at->is_paused())
+        return;
+    auto& record = store().record;
+    auto const text = fmt::format(R"({{"broadcast":{}}})", ++broadcasts_);
+    std::map<session*, std::size_t> refused;
+    for (auto const& each : sessions_)
+        refused[each.get()] = record.refused(each->standalone);
+    ask(at, [&] { at.at->node().announcer().broadcast(text, [](store::session_record const&) { return true; }); });
+    scheduler_.run_all();
+    for (auto const& each : sessions_) {
+        auto const told = std::ranges::count_if(
+            record.log(each->standalone), [&](auto const& event) { return *event.payload == text; });
+        bool const has_room = record.refused(each->standalone) == refused[each.get()];
+        require(told <= 1, "one word was said twice");
+        require(
+            told == 1 || !each->is_initialized || has_faults() || !has_room || each->in != &store()
+                || !record.keeps(each->key()),
+            "a session was not told what all are told");
+    }
 }
 
 void world::present_foreign_id()

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace belay {
+namespace belay::inline v0 {
 
 class forwarding_store : public store::backend {
 public:
@@ -84,10 +84,10 @@ public:
         inner_.open(key, std::move(meta), owner, std::move(reader), std::move(done));
     }
     void append(
-        store::stream_key const& key, store::fence fence, std::uint64_t batch, std::vector<store::event_data> events,
-        bool finish, store::completion<store::stream_top> done) override
+        store::stream_key const& key, store::fence fence, std::uint64_t batch, std::uint64_t after,
+        std::vector<store::event_data> events, bool finish, store::completion<store::stream_top> done) override
     {
-        inner_.append(key, fence, batch, std::move(events), finish, std::move(done));
+        inner_.append(key, fence, batch, after, std::move(events), finish, std::move(done));
     }
     void append_standalone(
         store::stream_key const& key, std::string const& owner, std::uint64_t batch,
@@ -157,9 +157,9 @@ public:
     {
         inner_.owned(owner, std::move(after), limit, std::move(done));
     }
-    void release(store::stream_key const& key, store::fence fence, store::completion<void> done) override
+    void release(store::stream_key const& key, store::fence fence, bool has_run, store::completion<void> done) override
     {
-        inner_.release(key, fence, std::move(done));
+        inner_.release(key, fence, has_run, std::move(done));
     }
     void
     find(store::session_key const& key, std::string_view request_id, store::completion<store::call_ref> done) override
@@ -187,9 +187,10 @@ public:
     {
         inner_.get_record(name, std::move(done));
     }
-    void remove_record(std::string_view name, std::uint64_t seen, store::completion<void> done) override
+    void
+    take_record(std::string_view name, std::uint64_t seen, std::string taker, store::completion<void> done) override
     {
-        inner_.remove_record(name, seen, std::move(done));
+        inner_.take_record(name, seen, std::move(taker), std::move(done));
     }
 
     void publish(std::string text) override { inner_.publish(std::move(text)); }
@@ -199,6 +200,10 @@ public:
     }
 
     [[nodiscard]] store::durability promise() const noexcept override { return inner_.promise(); }
+    [[nodiscard]] std::unique_ptr<store::watch_handle> on_health(std::function<void(bool)> hear) override
+    {
+        return inner_.on_health(std::move(hear));
+    }
     [[nodiscard]] store::usage used() const override { return inner_.used(); }
 
 private:

@@ -188,9 +188,8 @@ void Server::TearDown()
 {
     if (host_ && checks_balance_) {
         EXPECT_TRUE(eventually([this] { return is_balanced(); }))
-            << "appended " << appended() << ", delivered " << delivered() << ", pending "
-            << host().store().census().pending << ", trimmed undelivered "
-            << host().metrics().events_trimmed_undelivered.Value() << ", ended undelivered "
+            << "appended " << appended() << ", delivered " << delivered() << ", pending " << store().census().pending
+            << ", trimmed undelivered " << host().metrics().events_trimmed_undelivered.Value() << ", ended undelivered "
             << host().metrics().events_ended_undelivered.Value();
     }
     stop();
@@ -200,7 +199,16 @@ void Server::start()
 {
     auto const completed = app::complete(settings_);
     ASSERT_TRUE(completed) << completed.error();
-    host_ = std::make_unique<app::http_host>(detail::access::core(server_), settings_, clock_, random_, log_);
+    host_ = std::make_unique<app::http_host>(
+        detail::access::core(server_), settings_, clock_, random_, log_,
+        app::http_surroundings{
+            .make_store = [this](
+                              app::settings const& with, base::clock const& clock, base::random_source& random,
+                              store::event_counter& counter) {
+                memory_
+                    = std::make_unique<store::memory_store>(with.runtime.limits, clock, random.next() >> 32, &counter);
+                return before_store_(*memory_);
+            }});
     host_->start();
     port_ = host_->port();
 }
@@ -403,7 +411,7 @@ store::stream_key Server::standalone_of(client_session const& session)
 {
     store::session_key const key{"anonymous", base::parse_id128(session.id).value_or(base::id128{})};
     store::stream_id stream = 0;
-    host().store().load(key, [&](result<store::record_ptr> record) {
+    store().load(key, [&](result<store::record_ptr> record) {
         ASSERT_TRUE(record);
         stream = (*record)->standalone;
     });
@@ -413,7 +421,7 @@ store::stream_key Server::standalone_of(client_session const& session)
 std::uint64_t Server::delivered_standalone(client_session const& session)
 {
     std::uint64_t delivered = 0;
-    host().store().reader(standalone_of(session), [&](result<store::reader_mark> mark) {
+    store().reader(standalone_of(session), [&](result<store::reader_mark> mark) {
         ASSERT_TRUE(mark);
         delivered = mark->delivered;
     });
@@ -425,7 +433,7 @@ void Server::append_standalone(client_session const& session, std::string_view t
     checks_balance_ = false;
     auto payload = std::make_shared<std::string const>(
         notification("notifications/message", fmt::format(R"({{"level":"info","logger":"test","data":"{}"}})", text)));
-    host().store().append_standalone(
+    store().append_standalone(
         standalone_of(session), "test", ++appended_directly_, {{std::move(payload), store::event_kind::ordinary}},
         [](result<store::stream_top> top) { ASSERT_TRUE(top); });
 }
@@ -441,7 +449,7 @@ double Server::metric(std::string_view name_and_labels)
 bool Server::is_balanced()
 {
     auto& metrics = host().metrics();
-    auto const census = host().store().census();
+    auto const census = store().census();
     return appended()
         == delivered() + static_cast<double>(census.pending) + metrics.events_trimmed_undelivered.Value()
         + metrics.events_ended_undelivered.Value();

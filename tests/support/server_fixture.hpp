@@ -4,6 +4,8 @@
 #pragma once
 
 #include "app/http_host.hpp"
+#include "store/memory_store.hpp"
+#include "support/forwarding_store.hpp"
 #include "support/http_client.hpp"
 
 #include <belay/server.hpp>
@@ -87,6 +89,8 @@ protected:
         host_.reset();
     }
     [[nodiscard]] app::http_host& host() { return *host_; }
+    /// What keeps the server's data, behind whatever a test has put before it.
+    [[nodiscard]] store::memory_store& store() { return *memory_; }
     [[nodiscard]] std::uint16_t port() { return port_; }
     [[nodiscard]] http_client connect() { return http_client(port()); }
 
@@ -154,6 +158,9 @@ protected:
     /// Off for tests that put events into the store behind the server's back.
     bool checks_balance_ = true;
     std::uint64_t appended_directly_ = 0;
+    /// Puts something before the store that the next server has.
+    std::function<std::unique_ptr<store::backend>(store::backend&)> before_store_
+        = [](store::backend& memory) { return std::make_unique<forwarding_store>(memory); };
 
 private:
     [[nodiscard]] store::stream_key standalone_of(client_session const& session);
@@ -161,6 +168,7 @@ private:
     /// One round trip through the loop.
     void probe();
 
+    std::unique_ptr<store::memory_store> memory_; // outlives the host
     std::unique_ptr<app::http_host> host_;
     base::system_random random_;
     std::optional<http_client> probe_;

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-namespace belay {
+namespace belay::inline v0 {
 
 namespace detail {
 

@@ -101,9 +101,15 @@ TEST(Flags, AreShownByHelp)
 TEST(Flags, AreNotThoseOfTheServer)
 {
     std::string text;
-    testing::internal::CaptureStderr();
-    EXPECT_EQ(parse(flags().add("--listen WHERE", "", text), {}), 2);
-    EXPECT_TRUE(testing::internal::GetCapturedStderr().contains("is one of the server's"));
+    bool is_on = false;
+    for (auto const& each :
+         {flags().add("--listen WHERE", "", text), flags().add("--config FILE", "", text),
+          flags().add("--settings", "", is_on), flags().add("--check-config", "", is_on),
+          flags().add("--help", "", is_on)}) {
+        testing::internal::CaptureStderr();
+        EXPECT_EQ(parse(each, {}), 2);
+        EXPECT_TRUE(testing::internal::GetCapturedStderr().contains("is one of the server's"));
+    }
 }
 
 TEST(Flags, HaveOneForm)

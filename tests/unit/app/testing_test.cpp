@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <memory>
+#include <type_traits>
 
-namespace belay {
+namespace belay::inline v0 {
 
 namespace {
 
@@ -18,6 +20,11 @@ struct trip {
     static constexpr field docs[] = {field("days").defaulted()};
 };
 BOOST_DESCRIBE_STRUCT(trip, (), (city, days))
+
+struct place {
+    std::string city;
+};
+BOOST_DESCRIBE_STRUCT(place, (), (city))
 
 struct confirmation {
     bool yes = false;
@@ -126,6 +133,116 @@ TEST(TestKit, RunsFunctionsOfEveryShape)
     blocking.begin();
     EXPECT_EQ(blocking.result(), 5);
     EXPECT_EQ(blocking.by().notifications("notifications/message").size(), 1u);
+}
+
+TEST(TestKit, RunsFunctionsThatCannotBeCopied)
+{
+    auto const owned = [] { return std::make_unique<std::string>("mine"); };
+    testing::tool_run<std::string> quick([own = owned()](caller const& by) { return *own + " " + by.revision(); });
+    quick.begin();
+    EXPECT_EQ(quick.result(), "mine 2025-11-25");
+    testing::tool_run<std::string> waiting([own = owned()](call& on) -> task<std::string> {
+        return [](std::string const& text, call& of) -> task<std::string> {
+            co_await of.sleep(1s);
+            co_return text;
+        }(*own, on);
+    });
+    waiting.begin();
+    waiting.by().advance(1s);
+    EXPECT_EQ(waiting.result(), "mine");
+    testing::tool_run<std::string> blocking([own = owned()](blocking_call&) { return *own; });
+    blocking.begin();
+    EXPECT_EQ(blocking.result(), "mine");
+}
+
+TEST(TestKit, TakesFunctionsThatCannotBeCopiedForResourcesAndPrompts)
+{
+    auto const owned = [] { return std::make_unique<std::string>("mine"); };
+    auto const later = [](std::string const& text, call& on) -> task<std::string> {
+        co_await on.sleep(1s);
+        co_return text;
+    };
+    server made("owner", "1");
+    made.tool("plain", [own = owned()] { return *own; }).blocking();
+    made.resource("a://quick", [own = owned()] { return *own; });
+    made.resource("a://waits", [own = owned(), later](call& on) { return later(*own, on); });
+    made.prompt("quick", [own = owned()] { return *own; });
+    made.prompt("waits", [own = owned(), later](call& on) { return later(*own, on); });
+    testing::client client(made);
+    EXPECT_EQ(client.call("plain").at("content").at(0).at("text"), "mine");
+    for (auto const* const which : {"quick", "waits"}) {
+        auto const read = client.begin("resources/read", {{"uri", std::string("a://") + which}});
+        auto const get = client.begin("prompts/get", {{"name", which}});
+        client.advance(1s);
+        EXPECT_EQ(read.result().at("contents").at(0).at("text"), "mine");
+        EXPECT_EQ(get.result().at("messages").at(0).at("content").at("text"), "mine");
+    }
+}
+
+TEST(TestKit, TellsQuickResourcesAndPromptsWhoCalls)
+{
+    server made("curious", "1");
+    made.resource("a://who", [](caller const& by) { return by.revision(); });
+    made.resource("a://{city}", [](caller const& by, place of) { return of.city + " " + by.revision(); });
+    made.prompt("who", [](caller const& by) { return by.revision(); });
+    made.prompt(
+        "where", [](caller const& by, place of) { return of.city + " " + std::string(by.meta().at("a").as_string()); });
+    testing::client client(made);
+    auto const read = [&](std::string_view uri) {
+        return client.request("resources/read", {{"uri", uri}}).at("contents").at(0).at("text");
+    };
+    EXPECT_EQ(read("a://who"), "2025-11-25");
+    EXPECT_EQ(read("a://Rome"), "Rome 2025-11-25");
+    auto const get = [&](json::object params) {
+        return client.request("prompts/get", std::move(params)).at("messages").at(0).at("content").at("text");
+    };
+    EXPECT_EQ(get({{"name", "who"}}), "2025-11-25");
+    EXPECT_EQ(get({{"name", "where"}, {"arguments", {{"city", "Rome"}}}, {"_meta", {{"a", "b"}}}}), "Rome b");
+}
+
+TEST(TestKit, EndsQuestionsAtTheirLimits)
+{
+    server made("asker", "1");
+    auto const add = [&](std::string name, auto ask) {
+        made.tool(std::move(name), [ask](call& on) -> task<std::string> {
+            return [](call& of, auto question) -> task<std::string> {
+                try {
+                    co_await question(of);
+                } catch (client_error const&) {
+                    co_return std::string("too late");
+                }
+                co_return std::string("answered");
+            }(on, ask);
+        });
+    };
+    add("form", [](call& on) { return on.ask<confirmation>("sure", "Are you sure?", 2s); });
+    add("model", [](call& on) { return on.sample(sampling_request{}, 2s); });
+    add("words", [](call& on) { return on.sample("Say hello.", 10, 2s); });
+    add("roots", [](call& on) { return on.roots(2s); });
+    add("ping", [](call& on) { return on.ping(2s); });
+    json::object const nothing;
+    testing::client client(
+        made, {.capabilities = {{"elicitation", nothing}, {"sampling", nothing}, {"roots", nothing}}});
+    for (auto const* const name : {"form", "model", "words", "roots", "ping"}) {
+        auto const call = client.begin("tools/call", {{"name", name}});
+        client.advance(1s);
+        EXPECT_FALSE(call.is_answered()) << name;
+        client.advance(1s);
+        ASSERT_TRUE(call.is_answered()) << name;
+        EXPECT_EQ(call.result().at("content").at(0).at("text"), "too late") << name;
+    }
+}
+
+static_assert(!std::is_copy_constructible_v<server> && !std::is_copy_assignable_v<server>);
+
+TEST(Server, SaysThatItWasMovedAway)
+{
+    auto one = weather();
+    auto const other = std::move(one);
+    EXPECT_THROW(one.tool("late", [] { return std::string(); }), std::logic_error);
+    EXPECT_THROW(testing::client{one}, std::logic_error);
+    one = weather();
+    EXPECT_TRUE(one.remove_tool("careful"));
 }
 
 TEST(TestKit, DrivesAServerWithItsOwnClock)
@@ -246,6 +363,21 @@ TEST(TestKit, TellsSubscribersOfUpdates)
     server.resource_updated("weather://today");
     client.advance(1ms);
     EXPECT_EQ(client.notifications("notifications/resources/updated").size(), 1u);
+}
+
+TEST(TestKit, ToolsSeeTheTraceOfTheirRequest)
+{
+    server on("s", "0");
+    on.tool("trace", [](call& call) -> task<std::string> { co_return call.trace().id; });
+    testing::client by(on);
+
+    auto const result = by.request(
+        "tools/call",
+        {{"name", "trace"},
+         {"arguments", json::object()},
+         {"_meta", json::object{{"traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}}});
+
+    EXPECT_EQ(result.at("content").at(0).at("text").as_string(), "0af7651916cd43dd8448eb211c80319c");
 }
 
 }

@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace belay {
+namespace belay::inline v0 {
 
 namespace {
 

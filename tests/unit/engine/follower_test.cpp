@@ -96,6 +96,8 @@ store::page page(
 
 class Follower : public testing::Test {
 protected:
+    Follower() { settings_.mark_gap = 0s; }
+
     follower_settings settings_;
     base::time_point now_{1h};
     std::unique_ptr<follower> machine_;
@@ -137,11 +139,11 @@ protected:
     }
     std::string drained(std::uint64_t written = 0)
     {
-        return told([&](follower_actions& out) { machine_->drained(written, out); });
+        return told([&](follower_actions& out) { machine_->drained(written, now_, out); });
     }
     std::string arrived(std::uint64_t written, std::uint64_t unacknowledged)
     {
-        return told([&](follower_actions& out) { machine_->arrived(written, unacknowledged, out); });
+        return told([&](follower_actions& out) { machine_->arrived(written, unacknowledged, now_, out); });
     }
     std::string tick(base::duration after = 0s)
     {
@@ -181,7 +183,7 @@ TEST_F(Follower, SaysWhenItHasCaughtUp)
     open();
     EXPECT_EQ(
         read(page({3, 4, 5}, 5)),
-        "mark attached at 2 offset 0 sent 0 given 0 delivered 2; event 3 3; event 4 4; comment caught up; event 5 5; "
+        "event 3 3; event 4 4; comment caught up; event 5 5; "
         "flush");
     drained();
     woken();
@@ -192,15 +194,14 @@ TEST_F(Follower, SaysAtOnceThatNothingWasMissed)
 {
     make(2).announce_catching_up(2);
     open();
-    EXPECT_EQ(read(page({}, 2)), "mark attached at 2 offset 0 sent 0 given 0 delivered 2; comment caught up; flush");
+    EXPECT_EQ(read(page({}, 2)), "comment caught up; flush");
 }
 
 TEST_F(Follower, HasCaughtUpAfterAGapToo)
 {
     make(2).announce_catching_up(9);
     open();
-    EXPECT_EQ(
-        read(page({}, 9)), "mark attached at 2 offset 0 sent 0 given 0 delivered 2; gap 3-9; comment caught up; flush");
+    EXPECT_EQ(read(page({}, 9)), "gap 3-9; comment caught up; flush");
 }
 
 TEST_F(Follower, OnlyReadsWhereThereIsNoPriming)
@@ -213,33 +214,28 @@ TEST_F(Follower, WritesPrimingAndFirstPageTogether)
 {
     make();
     open();
-    EXPECT_EQ(
-        read(page({1, 2}, 2)), "mark attached at 0 offset 0 sent 0 given 0 delivered 0; event 1 1; event 2 2; flush");
+    EXPECT_EQ(read(page({1, 2}, 2)), "event 1 1; event 2 2; flush");
 }
 
 TEST_F(Follower, WritesTheHeadEvenIfTheStreamIsEmpty)
 {
     make(0, false);
     open();
-    EXPECT_EQ(read(page({}, 0)), "mark attached at 0 offset 0 sent 0 given 0 delivered 0; flush");
+    EXPECT_EQ(read(page({}, 0)), "flush");
 }
 
 TEST_F(Follower, TakesAResumeAsProofOfDelivery)
 {
     make(3);
     open();
-    EXPECT_EQ(
-        read(page({4}, 4, false, {false, 4, 4, 4, 4, 1})),
-        "mark attached at 3 offset 0 sent 4 given 0 delivered 3; event 4 4; flush");
+    EXPECT_EQ(read(page({4}, 4, false, {false, 4, 4, 4, 4, 1})), "event 4 4; flush");
 }
 
 TEST_F(Follower, DoesNotLowerTheDeliveredMark)
 {
     make(1);
     open();
-    EXPECT_EQ(
-        read(page({2}, 2, false, {false, 2, 2, 2, 2, 2})),
-        "mark attached at 1 offset 0 sent 2 given 0 delivered 2; event 2 2; flush");
+    EXPECT_EQ(read(page({2}, 2, false, {false, 2, 2, 2, 2, 2})), "event 2 2; flush");
 }
 
 TEST_F(Follower, MarksWhatIsWithTheKernelAndWaits)
@@ -317,7 +313,7 @@ TEST_F(Follower, SkipsEventsItHasSeen)
 {
     make(2);
     open();
-    EXPECT_EQ(read(page({1, 2, 3}, 3)), "mark attached at 2 offset 0 sent 0 given 0 delivered 2; event 3 3; flush");
+    EXPECT_EQ(read(page({1, 2, 3}, 3)), "event 3 3; flush");
 }
 
 TEST_F(Follower, IgnoresADrainItDidNotAskFor)
@@ -372,9 +368,7 @@ TEST_F(Follower, TellsARestartBeforeTheNewLog)
 {
     make(0, true, true);
     open();
-    EXPECT_EQ(
-        read(page({1, 2}, 2)),
-        "mark attached at 0 offset 0 sent 0 given 0 delivered 0; gap 1-0 restarted; event 1 1; event 2 2; flush");
+    EXPECT_EQ(read(page({1, 2}, 2)), "gap 1-0 restarted; event 1 1; event 2 2; flush");
 }
 
 TEST_F(Follower, TellsARestartWithTheGapOfTheNewLog)
@@ -383,7 +377,7 @@ TEST_F(Follower, TellsARestartWithTheGapOfTheNewLog)
     open();
     EXPECT_EQ(
         read(page({4, 7}, 7)),
-        "mark attached at 0 offset 0 sent 0 given 0 delivered 0; gap 1-3 restarted; event 4 4; gap 5-6; event 7 7; "
+        "gap 1-3 restarted; event 4 4; gap 5-6; event 7 7; "
         "flush");
 }
 
@@ -391,7 +385,7 @@ TEST_F(Follower, TellsARestartOfAnEmptyLogOnce)
 {
     make(0, true, true);
     open();
-    EXPECT_EQ(read(page({}, 0)), "mark attached at 0 offset 0 sent 0 given 0 delivered 0; gap 1-0 restarted; flush");
+    EXPECT_EQ(read(page({}, 0)), "gap 1-0 restarted; flush");
     drained();
     woken();
     EXPECT_EQ(read(page({1}, 1)), "event 1 1; flush");
@@ -401,7 +395,7 @@ TEST_F(Follower, TellsARestartOfALogThatIsAllGone)
 {
     make(0, true, true);
     open();
-    EXPECT_EQ(read(page({}, 4)), "mark attached at 0 offset 0 sent 0 given 0 delivered 0; gap 1-4 restarted; flush");
+    EXPECT_EQ(read(page({}, 4)), "gap 1-4 restarted; flush");
 }
 
 // --- the end of the stream
@@ -412,7 +406,7 @@ TEST_F(Follower, EndsInTheStepThatBringsTheAnswer)
     open();
     EXPECT_EQ(
         read(page({1, 2}, 2, true)),
-        "mark attached at 0 offset 0 sent 0 given 0 delivered 0; event 1 1; event 2 2; "
+        "event 1 1; event 2 2; "
         "mark detached at 2 offset 2 sent 2 given 2 delivered 0; end finished");
     EXPECT_TRUE(machine_->is_done());
 }
@@ -818,6 +812,82 @@ TEST_F(Delivered, IsExactAgainWhenASlowPeerHasCaughtUp)
         woken();
     }
     EXPECT_EQ(arrived(written, 0), "mark attached at 101 offset 101 sent 101 given 0 delivered 101");
+}
+
+// --- marks that are held back
+
+class HeldMark : public Follower {
+protected:
+    HeldMark()
+    {
+        settings_.mark_gap = 20ms;
+        settings_.mark_events = 3;
+        settings_.mark_bytes = 1000;
+    }
+    /// One event, written at once; what was done then.
+    std::string write(std::uint64_t n)
+    {
+        woken();
+        read(page({n}, n));
+        return drained(written_ += 100);
+    }
+    std::uint64_t written_ = 0;
+};
+
+TEST_F(HeldMark, IsToldTogetherWithTheNext)
+{
+    make_waiting();
+    EXPECT_EQ(write(1), "mark attached at 1 offset 1 sent 1 given 1 delivered 0");
+    EXPECT_EQ(write(2), "");
+    EXPECT_EQ(machine_->mark_due(), now_ + 20ms);
+    EXPECT_EQ(machine_->next_tick(), now_ + 20ms);
+    EXPECT_EQ(write(3), "");
+    now_ += 20ms;
+    EXPECT_EQ(write(4), "mark attached at 4 offset 4 sent 4 given 3 delivered 0");
+    EXPECT_EQ(machine_->mark_due(), std::nullopt);
+}
+
+TEST_F(HeldMark, IsToldInTime)
+{
+    make_waiting();
+    write(1);
+    write(2);
+    EXPECT_EQ(tick(19ms), "ask arrived");
+    EXPECT_EQ(tick(1ms), "ask arrived; mark attached at 2 offset 2 sent 2 given 1 delivered 0");
+    EXPECT_EQ(machine_->mark_due(), std::nullopt);
+    EXPECT_EQ(tick(20ms), "ask arrived");
+}
+
+TEST_F(HeldMark, IsToldAtOnceAfterMuch)
+{
+    make_waiting();
+    write(1);
+    EXPECT_EQ(write(2), "");
+    EXPECT_EQ(write(3), "");
+    EXPECT_EQ(write(4), "mark attached at 4 offset 4 sent 4 given 3 delivered 0");
+    EXPECT_EQ(write(5), "");
+    woken();
+    auto large = page({6}, 6);
+    large.events[0].end_offset = 1004;
+    read(large);
+    EXPECT_EQ(drained(written_ += 1000), "mark attached at 6 offset 1004 sent 6 given 2 delivered 0");
+}
+
+TEST_F(HeldMark, IsToldWhenTheConnectionEnds)
+{
+    make_waiting();
+    write(1);
+    write(2);
+    EXPECT_EQ(detach(written_, 0), "mark detached at 2 offset 2 sent 2 given 1 delivered 2");
+    EXPECT_EQ(tick(1s), "");
+}
+
+TEST_F(HeldMark, HoldsWhatHasArrivedToo)
+{
+    make_waiting();
+    write(1);
+    EXPECT_EQ(arrived(written_, 0), "");
+    EXPECT_EQ(tick(20ms), "mark attached at 1 offset 1 sent 1 given 0 delivered 1");
 }
 
 TEST(CloseReason, HasANameOfItsOwn)

@@ -39,7 +39,7 @@ std::ostream& operator<<(std::ostream& out, reading const& o)
 
 reading ours(std::string_view head)
 {
-    std::vector<head_field> fields;
+    head_fields fields;
     head_parser parser(head, fields, 100);
     reading found;
     found.is_good = parser.parse().status == 0;
@@ -202,7 +202,7 @@ TEST(HeadParser, TakesWhatBeastTakesAndFindsTheSame)
 
 TEST(HeadParser, RefusesMoreFieldsThanAllowed)
 {
-    std::vector<head_field> fields;
+    head_fields fields;
     head_parser parser("GET / HTTP/1.1\r\nA: 1\r\nB: 2\r\n\r\n", fields, 1);
     EXPECT_EQ(parser.parse().status, 431u);
 }

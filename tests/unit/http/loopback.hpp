@@ -204,6 +204,7 @@ protected:
                 std::lock_guard const lock(mutex_);
                 log_.emplace_back(text);
             }));
+        server_->start();
         for (auto* const loop : pointers)
             threads_.emplace_back([loop] { loop->run(); });
     }

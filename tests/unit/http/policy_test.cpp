@@ -174,4 +174,21 @@ TEST(Policy, TellsAPreflight)
     EXPECT_FALSE(policy::is_preflight(request));
 }
 
+TEST(Policy, RemembersNothingButTheHostItAllowed)
+{
+    policy const rules(on_loopback());
+    std::optional<std::string> last_host;
+    EXPECT_EQ(rules.judge(fake_request(), last_host), verdict::bad_host) << "HTTP/1.0 without Host";
+    EXPECT_EQ(rules.judge(request_with({{"Host", "evil"}}), last_host), verdict::bad_host);
+    EXPECT_EQ(rules.judge(request_with({{"Host", "evil"}}), last_host), verdict::bad_host);
+    for (int i = 0; i < 2; ++i) {
+        EXPECT_EQ(rules.judge(request_with({{"Host", "localhost:1"}}), last_host), verdict::allowed);
+        EXPECT_EQ(
+            rules.judge(request_with({{"Host", "localhost:1"}, {"Origin", "http://evil"}}), last_host),
+            verdict::bad_origin);
+    }
+    EXPECT_EQ(rules.judge(request_with({{"Host", "localhost:1.evil"}}), last_host), verdict::bad_host);
+    EXPECT_EQ(rules.judge(fake_request(), last_host), verdict::bad_host);
+}
+
 }

@@ -1,5 +1,9 @@
 #include "loopback.hpp"
 
+#include "http/listener.hpp"
+
+#include <algorithm>
+#include <filesystem>
 #include <set>
 #include <sys/resource.h>
 
@@ -89,6 +93,29 @@ TEST_F(ServerTest, CanBeDestroyedBeforeItsLoopRuns)
 {
     base::io_loop loop(clock_);
     server const never({&loop}, settings_, *this, {});
+}
+
+TEST_F(ServerTest, AcceptsNothingBeforeItHasStarted)
+{
+    base::io_loop loop(clock_);
+    server const waiting({&loop}, settings_, *this, {});
+    EXPECT_EQ(loop.context().poll(), 0u);
+}
+
+TEST_F(ServerTest, KeepsNoDescriptorWhereAListenerFails)
+{
+    auto const open_descriptors = [] {
+        std::filesystem::directory_iterator const all("/proc/self/fd");
+        return std::ranges::distance(begin(all), end(all));
+    };
+    base::io_loop loop(clock_);
+    http::policy const policy(settings_.policy);
+    std::atomic<std::size_t> connections{0};
+    in_flight bytes(settings_.max_bytes_in, settings_.max_bytes_out);
+    auto const before = open_descriptors();
+    EXPECT_THROW(
+        listener(loop, settings_, policy, *this, {}, connections, bytes, -1, AF_INET), boost::system::system_error);
+    EXPECT_EQ(open_descriptors(), before);
 }
 
 TEST_F(ServerTest, SpreadsConnectionsOverItsLoops)

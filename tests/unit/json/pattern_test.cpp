@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 namespace {
 

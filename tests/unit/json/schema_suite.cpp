@@ -19,7 +19,7 @@
 #include <string>
 #include <string_view>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 namespace {
 

@@ -30,7 +30,8 @@ std::optional<trace_context> of_message(
     std::optional<std::string_view> tracestate = {})
 {
     auto const value = json::parse(params);
-    return trace_context_of(&value.get_object(), traceparent, tracestate);
+    auto const* meta = value.get_object().if_contains("_meta");
+    return trace_context_of(meta ? meta->if_object() : nullptr, traceparent, tracestate);
 }
 
 }

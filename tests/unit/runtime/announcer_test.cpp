@@ -80,6 +80,62 @@ TEST_F(Announcer, ASessionThatIsGoneIsNoFailureOfTheOthers)
     EXPECT_EQ(announced_to(*use_), texts{"a"});
 }
 
+using question = troubled_store::question;
+
+TEST_F(Announcer, TellsEverybodyOnceTheStoreCanBeAsked)
+{
+    initialize(*use_);
+    between_.fail(question::list, 2);
+    node_.announcer().broadcast("first", [](auto const&) { return true; });
+    node_.announcer().broadcast("second", [](auto const&) { return true; });
+    EXPECT_TRUE(announced_to(*use_).empty());
+    for (int i = 0; i < 3; ++i) {
+        world_.advance(std::chrono::seconds(1));
+        world_.run_all();
+    }
+    EXPECT_EQ(announced_to(*use_), (texts{"first", "second"}));
+}
+
+TEST_F(Announcer, TellsSubscribersOnceTheStoreCanBeAsked)
+{
+    subscribe(*use_, "r://1");
+    between_.fail(question::subscribers, 2);
+    node_.announcer().notify_subscribers("r://1", "changed");
+    EXPECT_TRUE(announced_to(*use_).empty());
+    for (int i = 0; i < 3; ++i) {
+        world_.advance(std::chrono::seconds(1));
+        world_.run_all();
+    }
+    EXPECT_EQ(announced_to(*use_), texts{"changed"});
+}
+
+TEST_F(Announcer, TellsMoreSubscribersThanItFindsAtATime)
+{
+    std::vector<std::shared_ptr<session_use>> many;
+    for (int i = 0; i < 200; ++i) {
+        many.push_back(session());
+        subscribe(*many.back(), "r://1");
+    }
+    node_.announcer().notify_subscribers("r://1", "changed");
+    for (auto const& each : many)
+        EXPECT_EQ(announced_to(*each), texts{"changed"});
+}
+
+TEST_F(Announcer, KeepsNoMoreForAStoreThatIsAwayThanAStreamWould)
+{
+    initialize(*use_);
+    auto const most = node_.settings().limits.events_per_stream;
+    between_.fail(question::list, 1);
+    for (std::size_t i = 0; i < most + 5; ++i)
+        node_.announcer().broadcast(std::to_string(i), [](auto const&) { return true; });
+    world_.run_all();
+    world_.advance(std::chrono::seconds(1));
+    world_.run_all();
+    // The first, which was under way, and the newest.
+    EXPECT_EQ(read({use_->session()->key, use_->record()->standalone}).state.top.sequence, most + 1);
+    EXPECT_EQ(between_.asked(question::list), most + 2); // once for each that was kept, and once in vain
+}
+
 }
 
 }

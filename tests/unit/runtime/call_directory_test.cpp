@@ -141,6 +141,59 @@ TEST_F(CallDirectory, CountsEachRequestOfABatchOnce)
     EXPECT_EQ(node_.departures().calls(), 0u);
 }
 
+TEST_F(CallDirectory, AsksAgainForAStreamThatMayBeThere)
+{
+    between_.fail(troubled_store::question::open, 2, troubled_store::effect::taken);
+    call_request request;
+    request.ids = {"1"};
+    request.once = store::once_key{"key", 1};
+    std::vector<result<begun_call>> outcomes;
+    node_.calls().begin(
+        *use_, loop_, std::move(request), [&](result<begun_call> begun) { outcomes.push_back(std::move(begun)); });
+    EXPECT_TRUE(outcomes.empty());
+    for (int i = 0; i < 4; ++i) {
+        world_.advance(std::chrono::milliseconds(500));
+        world_.run_all();
+    }
+    ASSERT_EQ(outcomes.size(), 1u);
+    ASSERT_TRUE(outcomes.front());
+    EXPECT_FALSE(outcomes.front()->repeats);
+    outcomes.front()->call->answer("done");
+    EXPECT_EQ(log(*outcomes.front()->call), texts{"done"});
+}
+
+TEST_F(CallDirectory, DoesNotKnowWhatBecameOfAStreamThatAnotherHasClaimedMeanwhile)
+{
+    between_.fail(troubled_store::question::open, 1, troubled_store::effect::taken);
+    call_request request;
+    request.ids = {"1"};
+    std::error_code refused;
+    node_.calls().begin(*use_, loop_, std::move(request), [&](result<begun_call> begun) { refused = begun.error(); });
+    store_.find(use_->session()->key, "1", [&](result<store::call_ref> found) {
+        ASSERT_TRUE(found);
+        store_.claim(
+            found->stream, found->fence, "another", [](result<store::claimed_call> claimed) { EXPECT_TRUE(claimed); });
+    });
+    world_.advance(std::chrono::milliseconds(500));
+    world_.run_all();
+    EXPECT_EQ(refused, make_error_code(errc::unavailable));
+}
+
+TEST_F(CallDirectory, DoesNotAskForAStreamForEver)
+{
+    between_.fail(troubled_store::question::open, 100);
+    call_request request;
+    request.ids = {"1"};
+    std::error_code refused;
+    node_.calls().begin(*use_, loop_, std::move(request), [&](result<begun_call> begun) { refused = begun.error(); });
+    for (int i = 0; i < 6; ++i) {
+        world_.advance(std::chrono::milliseconds(500));
+        world_.run_all();
+    }
+    EXPECT_EQ(refused, make_error_code(errc::unavailable));
+    EXPECT_EQ(node_.departures().calls(), 0u);
+}
+
 class ShortLivedSessions : public NodeFixture {
 protected:
     ShortLivedSessions() : NodeFixture(with_short_idle()) {}

@@ -97,11 +97,13 @@ TEST_F(Call, ABatchEndsWithTheLastAnswerOfItsMembers)
     std::shared_ptr<batch> both;
     call_request request;
     request.ids = {"1", "2"};
+    request.who = {"alice", {}, {}};
     node_.calls().begin_batch(*use_, loop_, std::move(request), [&](result<begun_batch> begun) {
         ASSERT_TRUE(begun);
         both = begun->batch;
     });
     auto const first = node_.calls().begin_member(both, 0, "1", {});
+    EXPECT_EQ(first->caller().principal, "alice");
     auto const second = node_.calls().begin_member(both, 1, "2", {});
     int withdrawn = 0;
     (void)first->ask("ask", "{}", {}, [&](result<std::string>) { ++withdrawn; });
@@ -147,6 +149,42 @@ TEST_F(Call, AHeldOneGivesItsAnswerToWhoHoldsIt)
     (*held)->answer("done");
     (*held)->answer("again");
     EXPECT_EQ(answers, std::vector<std::string>{"done"});
+}
+
+TEST_F(Call, OneThatTakesTooLongIsEnded)
+{
+    call_traits traits;
+    traits.max_duration = std::chrono::minutes(1);
+    auto const running = begin(traits);
+    world_.advance(std::chrono::seconds(59));
+    EXPECT_FALSE(running->is_ended());
+    world_.advance(std::chrono::seconds(2));
+    EXPECT_EQ(running->end_reason(), protocol::end_reason::timed_out);
+}
+
+TEST_F(Call, OneThatNobodyReadsForTooLongIsEnded)
+{
+    call_request request;
+    request.ids = {"1"};
+    request.traits.orphan_limit = std::chrono::minutes(1);
+    auto const begun = begin_with(std::move(request));
+    auto reader = read_from(begun.following);
+    auto const seen = reader->read_events();
+    world_.advance(std::chrono::minutes(2));
+    EXPECT_FALSE(begun.call->is_ended()); // somebody reads
+    reader->wire->cut();
+    world_.run_all();
+    world_.advance(std::chrono::seconds(59));
+    auto const again = follow(seen.back().id);
+    ASSERT_TRUE(again);
+    reader = read_from(*again);
+    (void)reader->read();
+    world_.advance(std::chrono::minutes(2));
+    EXPECT_FALSE(begun.call->is_ended()); // somebody has come back in time
+    reader->wire->cut();
+    world_.run_all();
+    world_.advance(std::chrono::seconds(61));
+    EXPECT_EQ(begun.call->end_reason(), protocol::end_reason::orphaned);
 }
 
 }

@@ -121,6 +121,23 @@ TEST_F(Following, ToldOnceOfWhatIsMissing)
     EXPECT_EQ(third->read(), texts{""});
 }
 
+TEST_F(Following, AsksAgainWhetherItIsDismissedIfTheStoreCouldNotSay)
+{
+    auto const begun = begin_with("1");
+    auto const reader = read_from(begun.following);
+    (void)reader->read();
+    between_.fail(troubled_store::question::read_after, 2);
+    store_.dismiss(begun.call->stream(), {store::dismissal::over_budget, std::chrono::milliseconds(77)});
+    (void)reader->read();
+    EXPECT_FALSE(reader->wire->is_over());
+    for (int i = 0; i < 3; ++i) {
+        world_.advance(std::chrono::seconds(1));
+        (void)reader->read();
+    }
+    EXPECT_TRUE(reader->wire->is_over());
+    EXPECT_EQ(reader->retry_ms(), 77u);
+}
+
 }
 
 }

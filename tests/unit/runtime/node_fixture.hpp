@@ -6,6 +6,7 @@
 #include "sim/sim_loop.hpp"
 #include "sim/wire.hpp"
 #include "store/memory_store.hpp"
+#include "troubled_store.hpp"
 
 #include <gtest/gtest.h>
 
@@ -60,7 +61,7 @@ public:
 class NodeFixture : public testing::Test {
 protected:
     explicit NodeFixture(settings with = {})
-        : store_(with.limits, world_.clock(), 1), node_(std::move(with), store_, random_, metrics_, {})
+        : store_(with.limits, world_.clock(), 1), node_(std::move(with), between_, random_, metrics_, {})
     {
         world_.add(loop_);
         world_.on(loop_, [&] { node_.start(loop_); });
@@ -78,6 +79,7 @@ protected:
     sim::scheduler world_{random_};
     sim::sim_loop loop_{world_.clock()};
     store::memory_store store_;
+    troubled_store between_{store_}; ///< what the node sees of it
     observe::metrics metrics_;
     node node_;
     std::shared_ptr<session_use> const use_ = session();

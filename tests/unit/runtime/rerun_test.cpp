@@ -1,5 +1,6 @@
 // Calls whose owner is lost, or gives them up: another node runs them again.
 #include "protocol/message.hpp"
+#include "runtime/call_notes.hpp"
 #include "runtime/node.hpp"
 #include "sim/sim_loop.hpp"
 #include "store/memory_store.hpp"
@@ -25,6 +26,15 @@ class shared_store final : public forwarding_store {
 public:
     using forwarding_store::forwarding_store;
     [[nodiscard]] store::durability promise() const noexcept override { return store::durability::shared; }
+    void claim(
+        store::stream_key const& key, store::fence seen, std::string const& owner,
+        store::completion<store::claimed_call> done) override
+    {
+        if (auto const claimed = std::exchange(at_claim, nullptr))
+            claimed();
+        forwarding_store::claim(key, seen, owner, std::move(done));
+    }
+    std::function<void()> at_claim; // once, while a claim is under way
 };
 
 /// Has one kind of work, or none. A run is what the test makes of its call.
@@ -34,7 +44,7 @@ public:
     std::deque<std::shared_ptr<call>> runs;
     std::string last_message;
 
-    [[nodiscard]] std::uint32_t offers() const override { return 0; }
+    [[nodiscard]] std::uint32_t features() const override { return 0; }
     [[nodiscard]] std::string initialize_result(protocol::revision, session_mode, std::uint32_t) const override
     {
         return "{}";
@@ -161,6 +171,31 @@ TEST_F(Rerun, ItIsRunTwiceAtMost)
     EXPECT_NE(log().back().find("owner_lost"), std::string::npos);
 }
 
+TEST_F(Rerun, AProcessThatDrainsWhileItTakesACallLeavesItToOthers)
+{
+    begin(*first_).reset();
+    kill(first_);
+    auto const third = start();
+    int drained = 0;
+    shared_.at_claim = [&] {
+        for (auto* const each : {second_.get(), third.get()})
+            each->here.departures().drain();
+        ++drained;
+    };
+    pass(20s);
+    EXPECT_EQ(drained, 1);
+    EXPECT_TRUE(second_->serves.runs.empty());
+    EXPECT_TRUE(third->serves.runs.empty());
+    EXPECT_TRUE(log().empty());
+    auto const fourth = start();
+    pass(20s);
+    ASSERT_EQ(fourth->serves.runs.size(), 1u);
+    fourth->serves.runs.front()->answer("done");
+    ASSERT_EQ(log().size(), 2u);
+    EXPECT_NE(log().front().find(R"("rerun":2)"), std::string::npos);
+    EXPECT_EQ(log().back(), "done");
+}
+
 TEST_F(Rerun, AnyOtherCallEndsWithItsOwner)
 {
     begin(*first_, false).reset();
@@ -168,6 +203,37 @@ TEST_F(Rerun, AnyOtherCallEndsWithItsOwner)
     pass(20s);
     EXPECT_TRUE(second_->serves.runs.empty());
     EXPECT_NE(log().back().find("owner_lost"), std::string::npos);
+}
+
+TEST_F(Rerun, EachRequestOfABatchEndsAsWhatItIs)
+{
+    first_->here.sessions().open({}, [&](result<session_use> use) {
+        ASSERT_TRUE(use);
+        call_request request;
+        request.ids = {"1", "2"};
+        request.kinds = {{true, false}, {false, true}};
+        first_->here.calls().begin_batch(*use, first_->loop, std::move(request), [&](result<begun_batch> begun) {
+            ASSERT_TRUE(begun);
+            stream_ = {begun->batch->session().key, begun->batch->output()->stream().value()};
+        });
+    });
+    kill(first_);
+    pass(20s);
+    auto const said = log();
+    ASSERT_EQ(said.size(), 2u);
+    auto const reason = protocol::end_reason::owner_lost;
+    EXPECT_EQ(said[0], protocol::ended_answer({"1", true, false}, reason));
+    EXPECT_EQ(said[1], protocol::ended_answer({"2", false, true}, reason));
+}
+
+TEST_F(Rerun, TheTimeOfACallIsKeptWhetherItMayRunAgainOrNot)
+{
+    begin(*first_, false, 30s).reset();
+    store::fence fence = 0;
+    memory_.find(stream_.session, "1", [&](result<store::call_ref> found) { fence = found.value().fence; });
+    memory_.claim(stream_, fence, "another", [](result<store::claimed_call> claimed) {
+        EXPECT_EQ(read_call_notes(claimed.value().meta.call_notes).time, 30s);
+    });
 }
 
 TEST_F(Rerun, ARequestThatIsTooLargeToBeKeptIsNotRunAgain)
@@ -188,7 +254,8 @@ TEST_F(Rerun, WhoDoesNotHaveTheWorkLeavesItToOthersAndThenEndsIt)
     memory_.find(stream_.session, "1", [&](result<store::call_ref> found) {
         ASSERT_TRUE(found);
         EXPECT_EQ(found->work, 7u);
-        memory_.release(stream_, found->fence, [&](result<void> released) { is_released = released.has_value(); });
+        memory_.release(
+            stream_, found->fence, true, [&](result<void> released) { is_released = released.has_value(); });
     });
     ASSERT_TRUE(is_released);
     first_->serves.has = 8;

@@ -41,9 +41,9 @@ TEST_F(SessionTable, ServesASessionAsOneObject)
 TEST_F(SessionTable, KeepsTheNewestRecordThatItHasSeen)
 {
     auto const session = table_.enter(record(1, 2));
-    (void)table_.enter(record(1, 3));
+    session_use const newer(table_.enter(record(1, 3)), record(1, 3));
     EXPECT_EQ(session->current_record()->revision, 3u);
-    (void)table_.enter(record(1, 2));
+    session_use const older(table_.enter(record(1, 2)), record(1, 2));
     EXPECT_EQ(session->current_record()->revision, 3u);
 }
 

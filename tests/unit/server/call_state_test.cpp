@@ -29,7 +29,7 @@
 #include <string>
 #include <vector>
 
-namespace belay {
+namespace belay::inline v0 {
 
 namespace {
 

@@ -2,7 +2,7 @@
 
 #include "unit/server/node_fixture.hpp"
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 namespace {
 

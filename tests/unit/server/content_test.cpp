@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 namespace {
 

@@ -8,7 +8,7 @@
 
 #include <future>
 
-namespace belay {
+namespace belay::inline v0 {
 
 namespace {
 
@@ -113,7 +113,7 @@ TEST(Server, IntroducesItself)
     server.instructions("be kind");
     EXPECT_EQ(
         json::parse(detail::access::core(server)->initialize_result(
-            revision::r2025_06_18, runtime::session_mode::kept, detail::access::core(server)->offers())),
+            revision::r2025_06_18, runtime::session_mode::kept, detail::access::core(server)->features())),
         (json::value{
             {"protocolVersion", "2025-06-18"},
             {"capabilities", {{"logging", json::object()}, {"tools", {{"listChanged", true}}}}},
@@ -262,6 +262,7 @@ TEST_F(Dispatch, KnowsARouteThatIsInstantBeforeItRuns)
 {
     server_.tool("quick", [] { return std::string("q"); });
     server_.tool("waits", [](belay::call&) -> task<std::string> { co_return "w"; });
+    server_.tool("safe", [](belay::call&) -> task<std::string> { co_return "s"; }).idempotent();
     server_.resource("r://quick", [] { return std::string("q"); });
     server_.resource("r://waits", [](belay::call&) -> task<std::string> { co_return "w"; })
         .on_subscribe([](belay::call&, std::string) -> task<void> { co_return; });
@@ -276,6 +277,9 @@ TEST_F(Dispatch, KnowsARouteThatIsInstantBeforeItRuns)
         // What it says of itself is what it does.
         bool const is_call = std::holds_alternative<runtime::start_call>(outcome);
         EXPECT_EQ(is_call, !route.is_instant || route.has_key) << method << params;
+        if (is_call)
+            EXPECT_EQ(route.kind, runtime::request_kind(std::get<runtime::start_call>(outcome).traits))
+                << method << params;
         return !is_call;
     };
     EXPECT_TRUE(is_instant("ping", "{}"));
@@ -284,6 +288,7 @@ TEST_F(Dispatch, KnowsARouteThatIsInstantBeforeItRuns)
     EXPECT_TRUE(is_instant("tools/call", R"({"name":"nothing"})"));
     EXPECT_TRUE(is_instant("tools/call", "{}"));
     EXPECT_FALSE(is_instant("tools/call", R"({"name":"waits"})"));
+    EXPECT_FALSE(is_instant("tools/call", R"({"name":"safe"})"));
     EXPECT_FALSE(is_instant("tools/call", R"({"name":"quick","_meta":{"belay/idempotencyKey":"k"}})"));
     EXPECT_TRUE(is_instant("resources/read", R"({"uri":"r://quick"})"));
     EXPECT_TRUE(is_instant("resources/read", R"({"uri":"r://nothing"})"));
@@ -734,6 +739,30 @@ TEST_F(Dispatch, SetsTheLevelOfTheSession)
     server_.tool("slow", slow_trip);
     auto const on = start(call("slow", R"({"where":{"city":"Rome"}})"));
     EXPECT_TRUE(stream_of(*on).empty()); // its message is below the level
+}
+
+TEST_F(Dispatch, ASessionThatIsKeptSpeaksAtTheLevelOfNow)
+{
+    std::optional<session> kept;
+    server_.tool("keep", [&](caller const& by) {
+        kept = by.session();
+        return std::string("kept");
+    });
+    node_.start(loop_);
+    (void)handle(R"({"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"keep"}})");
+    ASSERT_TRUE(kept);
+    auto record = *use_->session()->current_record();
+    record.log_level = static_cast<int>(log_level::error);
+    store_.update(record, [](result<store::record_ptr> changed) { EXPECT_TRUE(changed); }); // another node's doing
+    run();
+    kept->log(log_level::info, "kept", "not heard");
+    kept->log(log_level::error, "kept", "heard");
+    run();
+    store_.read_after({use_->session()->key, record.standalone}, 0, {}, std::nullopt, [](result<store::page> page) {
+        ASSERT_EQ(page.value().events.size(), 1u);
+        EXPECT_NE(page->events.front().payload->find("\"heard\""), std::string::npos);
+    });
+    node_.stop();
 }
 
 TEST_F(Dispatch, RefusesALevelThatIsNone)

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace belay {
+namespace belay::inline v0 {
 
 class late_store final : public forwarding_store {
 public:
@@ -39,16 +39,16 @@ public:
     [[nodiscard]] std::size_t largest() const noexcept { return largest_; }
 
     void append(
-        store::stream_key const& key, store::fence fence, std::uint64_t batch, std::vector<store::event_data> events,
-        bool finish, store::completion<store::stream_top> done) override
+        store::stream_key const& key, store::fence fence, std::uint64_t batch, std::uint64_t after,
+        std::vector<store::event_data> events, bool finish, store::completion<store::stream_top> done) override
     {
         largest_ = std::max(largest_, events.size());
         if (!is_holding_)
-            return memory_.append(key, fence, batch, std::move(events), finish, std::move(done));
+            return memory_.append(key, fence, batch, after, std::move(events), finish, std::move(done));
         auto const shared = std::make_shared<store::completion<store::stream_top>>(std::move(done));
         held_.push_back(
-            {[this, key, fence, batch, events = std::move(events), finish, shared]() mutable {
-                 memory_.append(key, fence, batch, std::move(events), finish, std::move(*shared));
+            {[this, key, fence, batch, after, events = std::move(events), finish, shared]() mutable {
+                 memory_.append(key, fence, batch, after, std::move(events), finish, std::move(*shared));
              },
              [shared](errc why) { (*shared)(failure(why)); }});
     }

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace belay {
+namespace belay::inline v0 {
 
 class OnNode : public testing::Test {
 protected:

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace belay::detail {
+namespace belay::inline v0::detail {
 
 namespace {
 
