@@ -296,17 +296,18 @@ void redis_store::claim(stream_key const& key, fence seen, std::string const& ow
     });
 }
 
-void redis_store::release(stream_key const& key, fence fence, completion<void> done)
+void redis_store::release(stream_key const& key, fence fence, bool has_run, completion<void> done)
 {
-    core_->run([core = core_.get(), key, fence, done = std::move(done)](redis_lane& on) mutable {
+    core_->run([core = core_.get(), key, fence, has_run, done = std::move(done)](redis_lane& on) mutable {
         auto const tag = tag_of(key.session);
         auto const stream = stream_name(key.stream);
         core->announce(on, "", tag + '/' + stream, [=, &on, done = std::move(done)](result<void> const& there) mutable {
             if (!there)
                 return done(std::unexpected(there.error()));
             core->change<void>(
-                on, redis_script::release, key.session, core->keys_of(tag), {core->node, stream, std::to_string(fence)},
-                std::move(done), [core, &on, tag, stream](reply_view const& reply) -> result<void> {
+                on, redis_script::release, key.session, core->keys_of(tag),
+                {core->node, stream, std::to_string(fence), has_run ? "1" : "0"}, std::move(done),
+                [core, &on, tag, stream](reply_view const& reply) -> result<void> {
                     if (auto const former = reply[header_size].text(); !former.empty())
                         core->forget_call(on, std::string(former), tag + '/' + stream);
                     return {};

@@ -12,6 +12,7 @@ namespace belay::store {
 namespace {
 
 constexpr base::duration pulse_interval = std::chrono::seconds(1);
+constexpr base::duration longest_silence = std::chrono::seconds(1);
 
 std::string random_name()
 {
@@ -379,12 +380,12 @@ redis_core::redis_core(store::limits given, redis_options options, std::span<bas
       scripts(set.time_ahead ? redis_scripts::time::moved : redis_scripts::time::own),
       node(set.node.empty() ? random_name() : set.node), tls(set.place.uses_tls ? make_redis_tls(set.tls) : nullptr),
       ear_(*this, *loops.front()), pulse_(loops.front()->timers(), [this] { pulse(); }),
-      recheck_(
-          loops.front()->timers(),
-          [this] {
-              recheck(false);
-              recheck_.after(set.recheck);
-          }),
+      silence_(loops.front()->timers(), [this] { note_reach(false); }), recheck_(
+                                                                            loops.front()->timers(),
+                                                                            [this] {
+                                                                                recheck(false);
+                                                                                recheck_.after(set.recheck);
+                                                                            }),
       // Greater than those of a process of the same name before this one.
       watch_number_(static_cast<std::uint64_t>(
           std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -438,8 +439,23 @@ void redis_core::note_health(bool is_up, std::string const& why)
         if (was_up || *down_since_ == now)
             set.log.warning("redis at {} is gone: {}", to_string(set.place.addresses.front()), why);
     }
-    if (set.on_health && (is_up != was_up || !is_up))
-        set.on_health(is_up, why);
+    if (!is_up)
+        note_silence();
+    else if (!was_up)
+        pulse_.after(base::duration::zero()); // its answer is what shows that it can be reached
+}
+
+void redis_core::note_silence()
+{
+    if (is_reached_ && !silence_.is_armed())
+        silence_.after(longest_silence);
+}
+
+void redis_core::note_reach(bool is_reached)
+{
+    silence_.cancel();
+    if (std::exchange(is_reached_, is_reached) != is_reached)
+        of_health->tell(is_reached);
 }
 
 bool redis_core::is_settling(base::time_point now) const noexcept
@@ -451,6 +467,7 @@ void redis_core::pulse()
 {
     pulse_.after(pulse_interval);
     auto& on = first_lane();
+    note_silence();
     if (!is_up_)
         return;
     report_use();
@@ -459,6 +476,8 @@ void redis_core::pulse()
         [this, &on](result<reply_view> const& reply) {
             if (!reply)
                 return;
+            if (is_up_) // or it may be of one link of several
+                note_reach(true);
             {
                 base::lock const lock(use_mutex_);
                 known_bytes_ = (*reply)[1].integer();
@@ -588,6 +607,11 @@ redis_store::figures redis_store::count() const noexcept
     return {
         core_->counts.commands.load(), core_->counts.errors.load(), core_->counts.reconnects.load(),
         core_->hint_count.load(), core_->missed_count.load()};
+}
+
+std::unique_ptr<watch_handle> redis_store::on_health(std::function<void(bool)> hear)
+{
+    return redis_audience<bool>::add(core_->of_health, std::move(hear));
 }
 
 bool redis_store::is_idle() const

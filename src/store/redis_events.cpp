@@ -141,19 +141,21 @@ void redis_store::open(
 // --- appending
 
 void redis_store::append(
-    stream_key const& key, fence fence, std::uint64_t batch, std::vector<event_data> events, bool finish,
-    completion<stream_top> done)
+    stream_key const& key, fence fence, std::uint64_t batch, std::uint64_t after, std::vector<event_data> events,
+    bool finish, completion<stream_top> done)
 {
-    core_->run([core = core_.get(), key, fence, batch, events = std::move(events), finish,
+    core_->run([core = core_.get(), key, fence, batch, after, events = std::move(events), finish,
                 done = std::move(done)](redis_lane& on) mutable {
         auto const tag = tag_of(key.session);
         auto const stream = stream_name(key.stream);
-        words args{core->node,
-                   core->limits_for(key.session.principal),
-                   stream,
-                   std::to_string(fence),
-                   std::to_string(batch),
-                   finish ? "1" : "0"};
+        words args{
+            core->node,
+            core->limits_for(key.session.principal),
+            stream,
+            std::to_string(fence),
+            std::to_string(batch),
+            finish ? "1" : "0",
+            std::to_string(std::min(after, largest_number))};
         std::size_t size = 0;
         for (auto const& each : events)
             size += each.payload->size();

@@ -12,7 +12,7 @@ std::string number(std::uint64_t value)
     return std::to_string(std::min(value, largest_number));
 }
 
-std::string packed(attach_request const& request, std::uint64_t watch_number)
+std::string packed(attach_request const& request, limits const& limits, std::uint64_t watch_number)
 {
     auto const& reader = request.reader;
     msgpack_map all;
@@ -35,7 +35,8 @@ std::string packed(attach_request const& request, std::uint64_t watch_number)
         .number("wn", watch_number);
     if (request.from)
         all.text("fe", std::to_string(request.from->epoch))
-            .number("fs", std::min(request.from->sequence, largest_number));
+            .number("fs", std::min(request.from->sequence, largest_number))
+            .number("we", std::min(limits.window_events(), largest_number));
     if (request.broken)
         all.text("bro", request.broken->owner).number("brc", request.broken->connection);
     return all.take();
@@ -52,7 +53,7 @@ void redis_store::attach(stream_key const& key, attach_request request, completi
         auto const stream = stream_name(key.stream);
         core->eval_with_leases(
             on, redis_script::attach, core->keys_of(tag, stream),
-            {core->node, "", "", "", stream, packed(request, core->next_watch_number())},
+            {core->node, "", "", "", stream, packed(request, core->limits, core->next_watch_number())},
             [core, key, tag, done = std::move(done)](result<reply_view> const& answer) mutable {
                 if (!answer)
                     return done(std::unexpected(answer.error()));

@@ -57,11 +57,15 @@ void redis_store::get_record(std::string_view name, completion<small_record> don
     });
 }
 
-void redis_store::remove_record(std::string_view name, std::uint64_t seen, completion<void> done)
+void redis_store::take_record(std::string_view name, std::uint64_t seen, std::string taker, completion<void> done)
 {
-    core_->run([core = core_.get(), name = std::string(name), seen, done = std::move(done)](redis_lane& on) mutable {
+    core_->run([core = core_.get(), name = std::string(name), seen, taker = std::move(taker),
+                done = std::move(done)](redis_lane& on) mutable {
+        words args{
+            std::move(name), std::to_string(seen), std::move(taker),
+            std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(late_command_limit).count())};
         on.eval(
-            redis_script::remove_record, keys_of_records(*core), {std::move(name), std::to_string(seen)},
+            redis_script::take_record, keys_of_records(*core), std::move(args),
             [core, done = std::move(done)](result<reply_view> const& reply) mutable {
                 if (!reply)
                     return done(std::unexpected(reply.error()));

@@ -101,6 +101,63 @@ private:
     int subscribed_ = 0;
 };
 
+/// Who listens to something.
+template<class Word>
+class redis_audience {
+public:
+    /// Nobody is called after the handle has gone, unless it is being called.
+    [[nodiscard]] static std::unique_ptr<watch_handle>
+    add(std::shared_ptr<redis_audience> const& to, std::function<void(Word)> hear)
+    {
+        auto entry = std::make_shared<listener>();
+        entry->hear = std::move(hear);
+        {
+            base::lock const lock(to->mutex_);
+            to->all_.push_back(entry);
+        }
+        return std::make_unique<handle>(to, std::move(entry));
+    }
+    void tell(Word word)
+    {
+        std::vector<std::shared_ptr<listener>> all;
+        {
+            base::lock const lock(mutex_);
+            all = all_;
+        }
+        for (auto const& each : all)
+            if (each->is_active.load(std::memory_order_acquire))
+                each->hear(word);
+    }
+
+private:
+    struct listener {
+        std::function<void(Word)> hear;
+        std::atomic<bool> is_active{true};
+    };
+    class handle final : public watch_handle {
+    public:
+        handle(std::weak_ptr<redis_audience> of, std::shared_ptr<listener> entry)
+            : of_(std::move(of)), entry_(std::move(entry))
+        {
+        }
+        ~handle() override
+        {
+            entry_->is_active.store(false, std::memory_order_release);
+            if (auto const of = of_.lock()) {
+                base::lock const lock(of->mutex_);
+                std::erase(of->all_, entry_);
+            }
+        }
+
+    private:
+        std::weak_ptr<redis_audience> of_;
+        std::shared_ptr<listener> entry_;
+    };
+
+    base::mutex mutex_;
+    std::vector<std::shared_ptr<listener>> all_ BELAY_GUARDED_BY(mutex_);
+};
+
 class redis_core : public std::enable_shared_from_this<redis_core> {
 public:
     struct watcher {
@@ -183,7 +240,6 @@ public:
     void unwatch(std::string const& tag, std::shared_ptr<watcher> const& entry);
     /// Looks whether anything has happened to what is watched; `anew`: and says again that it is.
     void recheck(bool anew);
-    void tell_bulletin(std::string const& text);
     [[nodiscard]] std::uint64_t next_watch_number() noexcept { return ++watch_number_; }
 
     // --- sessions, streams
@@ -242,12 +298,9 @@ public:
     void fetch_uris(redis_lane& on);
     std::atomic<std::uint64_t> uris_version{0};
 
-    struct listener {
-        std::function<void(std::string const&)> hear;
-        std::atomic<bool> is_active{true};
-    };
-    base::mutex listeners_mutex;
-    std::vector<std::shared_ptr<listener>> listeners BELAY_GUARDED_BY(listeners_mutex);
+    std::shared_ptr<redis_audience<std::string const&>> const of_bulletin
+        = std::make_shared<redis_audience<std::string const&>>();
+    std::shared_ptr<redis_audience<bool>> const of_health = std::make_shared<redis_audience<bool>>();
 
 private:
     struct watched {
@@ -270,6 +323,8 @@ private:
     };
 
     void pulse();
+    void note_silence();
+    void note_reach(bool is_reached);
     void report_use();
     /// The number is that of the change: taken with the table of what is watched.
     void tell_watch(std::string const& tag, bool is_watched, std::uint64_t number);
@@ -279,6 +334,7 @@ private:
     std::vector<std::shared_ptr<redis_lane>> lanes_;
     redis_ear ear_;
     base::timer pulse_;
+    base::timer silence_; // since a pulse that has no answer, or since there is no link
     base::timer recheck_;
     std::atomic<std::uint64_t> watch_number_;
 
@@ -298,6 +354,7 @@ private:
     std::atomic<base::duration::rep> settled_at_{0};
     std::optional<base::time_point> down_since_;
     bool is_up_ = false;
+    bool is_reached_ = true; // as was said last
 };
 
 /// Of several steps of a lane that run at once: what to do when the last has ended. Nothing once the lane is closed.

@@ -31,8 +31,6 @@ struct redis_options {
     /// Names the life of new sessions' streams, for tests. Absent: when the session began.
     std::optional<std::uint64_t> epoch{};
     base::logger log{};
-    /// Whether commands get through, and if not why. On the first loop.
-    std::function<void(bool is_up, std::string const& why)> on_health{};
     /// Only for tests: by how much the store's time is ahead of Redis' own. Read for every command that has to do with
     /// time.
     std::function<std::chrono::microseconds()> time_ahead{};
@@ -79,8 +77,8 @@ public:
         stream_key const& key, stream_meta meta, std::string const& owner, std::optional<reader_request> reader,
         completion<opened_stream> done) override;
     void append(
-        stream_key const& key, fence fence, std::uint64_t batch, std::vector<event_data> events, bool finish,
-        completion<stream_top> done) override;
+        stream_key const& key, fence fence, std::uint64_t batch, std::uint64_t after, std::vector<event_data> events,
+        bool finish, completion<stream_top> done) override;
     void append_standalone(
         stream_key const& key, std::string const& owner, std::uint64_t batch, std::vector<event_data> events,
         completion<stream_top> done) override;
@@ -105,7 +103,7 @@ public:
     void owned(
         std::string const& owner, std::optional<stream_key> after, std::size_t limit,
         completion<std::vector<call_ref>> done) override;
-    void release(stream_key const& key, fence fence, completion<void> done) override;
+    void release(stream_key const& key, fence fence, bool has_run, completion<void> done) override;
     void find(session_key const& key, std::string_view request_id, completion<call_ref> done) override;
     void post(stream_key const& key, letter letter, completion<void> done) override;
     void
@@ -116,11 +114,13 @@ public:
         std::string_view name, std::uint64_t seen, std::string value, base::duration lifetime,
         completion<std::uint64_t> done) override;
     void get_record(std::string_view name, completion<small_record> done) override;
-    void remove_record(std::string_view name, std::uint64_t seen, completion<void> done) override;
+    void take_record(std::string_view name, std::uint64_t seen, std::string taker, completion<void> done) override;
     void publish(std::string text) override;
     [[nodiscard]] std::unique_ptr<watch_handle> listen(std::function<void(std::string const&)> hear) override;
 
     [[nodiscard]] durability promise() const noexcept override { return durability::shared; }
+    /// False when Redis has not answered for a second. On the first loop.
+    [[nodiscard]] std::unique_ptr<watch_handle> on_health(std::function<void(bool)> hear) override;
     /// As this node has known it for at most a second, with what has changed here since.
     [[nodiscard]] usage used() const override;
 

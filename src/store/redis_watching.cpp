@@ -47,26 +47,6 @@ private:
     std::shared_ptr<redis_core::watcher> entry_;
 };
 
-class listening final : public watch_handle {
-public:
-    listening(std::weak_ptr<redis_core> core, std::shared_ptr<redis_core::listener> entry)
-        : core_(std::move(core)), entry_(std::move(entry))
-    {
-    }
-    ~listening() override
-    {
-        entry_->is_active.store(false, std::memory_order_release);
-        if (auto const core = core_.lock()) {
-            base::lock const lock(core->listeners_mutex);
-            std::erase(core->listeners, entry_);
-        }
-    }
-
-private:
-    std::weak_ptr<redis_core> core_;
-    std::shared_ptr<redis_core::listener> entry_;
-};
-
 void wake(redis_core::watcher const& entry, std::uint8_t what)
 {
     if (!entry.is_active.load(std::memory_order_acquire))
@@ -240,21 +220,9 @@ std::unique_ptr<watch_handle> redis_store::watch_session(session_key const& key,
 
 // --- the bulletin
 
-void redis_core::tell_bulletin(std::string const& text)
-{
-    std::vector<std::shared_ptr<listener>> all;
-    {
-        base::lock const lock(listeners_mutex);
-        all = listeners;
-    }
-    for (auto const& each : all)
-        if (each->is_active.load(std::memory_order_acquire))
-            each->hear(text);
-}
-
 void redis_store::publish(std::string text)
 {
-    core_->tell_bulletin(text);
+    core_->of_bulletin->tell(text);
     core_->run([core = core_.get(), text = std::move(text)](redis_lane& on) {
         auto const channel = core->set.prefix + "n:all";
         on.command({"PUBLISH", channel, core->node + ' ' + text}, channel, [](result<reply_view> const&) {});
@@ -263,13 +231,7 @@ void redis_store::publish(std::string text)
 
 std::unique_ptr<watch_handle> redis_store::listen(std::function<void(std::string const&)> hear)
 {
-    auto entry = std::make_shared<redis_core::listener>();
-    entry->hear = std::move(hear);
-    {
-        base::lock const lock(core_->listeners_mutex);
-        core_->listeners.push_back(entry);
-    }
-    return std::make_unique<listening>(core_, entry);
+    return redis_audience<std::string const&>::add(core_->of_bulletin, std::move(hear));
 }
 
 // --- what other nodes say
@@ -342,7 +304,7 @@ void redis_ear::on_reply(redis_reply reply)
         auto text = view[2].text();
         if (view[1].text().ends_with("n:all")) {
             if (next_word(text) != core_.node)
-                core_.tell_bulletin(std::string(text));
+                core_.of_bulletin->tell(std::string(text));
         } else {
             core_.hear_message(text);
         }

@@ -116,7 +116,7 @@ public:
     begin_append(stream_key const& key, fence fence, std::uint64_t batch, std::string text, bool is_last = false)
     {
         asked<stream_top> question;
-        store_->append(key, fence, batch, {event(std::move(text))}, is_last, question.done());
+        store_->append(key, fence, batch, 0, {event(std::move(text))}, is_last, question.done());
         return question;
     }
     result<stream_top> append(stream_key const& key, fence fence, std::uint64_t batch, std::string text)
@@ -258,21 +258,66 @@ TEST(RedisFailures, GivesUpWhatHasNoAnswerAndGoesOnWhenRedisDoes)
 TEST(RedisFailures, IsUnavailableWhileNothingListensAndComesBack)
 {
     redis_server redis;
+    test_node node(redis.place(), [](redis_options& options) { options.give_up = 300ms; });
     std::vector<bool> health;
-    test_node node(redis.place(), [&](redis_options& options) {
-        options.give_up = 300ms;
-        options.on_health = [&](bool is_up, std::string const&) {
-            if (health.empty() || health.back() != is_up)
-                health.push_back(is_up);
-        };
-    });
+    auto const hearing = node->on_health([&](bool is_reached) { health.push_back(is_reached); });
     ASSERT_TRUE(node.create(session));
     redis.kill();
     EXPECT_EQ(test_node::error_of(node.load(session)), errc::unavailable);
+    ASSERT_TRUE(node.run_until([&] { return !health.empty(); }));
     redis.start();
     ASSERT_TRUE(node.run_until([&] { return health.back(); }));
     EXPECT_EQ(test_node::error_of(node.load(session)), errc::not_found); // its data was not kept
-    EXPECT_EQ(health, (std::vector<bool>{true, false, true}));
+    EXPECT_EQ(health, (std::vector<bool>{false, true}));
+}
+
+TEST(RedisFailures, TellsThatItCannotBeReachedWhileItHangs)
+{
+    redis_server redis;
+    test_node node(redis.place());
+    std::vector<bool> health;
+    auto hearing = node->on_health([&](bool is_reached) { health.push_back(is_reached); });
+    ASSERT_TRUE(node.create(session));
+    redis.pause();
+    ASSERT_TRUE(node.run_until([&] { return !health.empty(); }));
+    redis.go_on();
+    ASSERT_TRUE(node.run_until([&] { return health.back(); }));
+    EXPECT_EQ(health, (std::vector<bool>{false, true}));
+    hearing.reset();
+    std::vector<bool> later;
+    auto const other = node->on_health([&](bool is_reached) { later.push_back(is_reached); });
+    redis.pause();
+    ASSERT_TRUE(node.run_until([&] { return !later.empty(); }));
+    redis.go_on();
+    EXPECT_EQ(health.size(), 2u); // nobody tells whoever has left
+}
+
+// A moment is no outage.
+TEST(RedisFailures, SaysNothingOfAConnectionThatIsMadeAnewAtOnce)
+{
+    redis_server redis;
+    test_node node(redis.place());
+    std::vector<bool> health;
+    auto const hearing = node->on_health([&](bool is_reached) { health.push_back(is_reached); });
+    ASSERT_TRUE(node.create(session));
+    redis.ask({"CLIENT", "KILL", "TYPE", "normal"});
+    ASSERT_TRUE(node.run_until([&] { return node->count().reconnects > 0; }));
+    ASSERT_TRUE(node.load(session));
+    node.run_for(1500ms);
+    EXPECT_EQ(health, std::vector<bool>());
+}
+
+TEST(RedisFailures, TellsThatThereIsNothingFromTheBeginning)
+{
+    redis_server redis;
+    redis.kill();
+    test_node node(redis.place());
+    std::vector<bool> health;
+    auto const hearing = node->on_health([&](bool is_reached) { health.push_back(is_reached); });
+    ASSERT_TRUE(node.run_until([&] { return !health.empty(); }));
+    EXPECT_FALSE(health.back());
+    redis.start();
+    ASSERT_TRUE(node.run_until([&] { return health.back(); }));
 }
 
 // Whoever leaves while Redis is away has left when it is back.

@@ -30,7 +30,7 @@ for _, field in ipairs(call('HKEYS', root)) do
             list = lists[id]
             if m.k then
                 local oldest
-                while m.q >= m.n do
+                while count_kept(m) > 0 do
                     local _, _, _, at = struct.unpack(HEADER, call('LINDEX', list, m.p or 0))
                     if at + event_age > now then
                         oldest = at
@@ -40,7 +40,7 @@ for _, field in ipairs(call('HKEYS', root)) do
                 end
                 look_again(id, m, oldest and oldest + event_age)
             else
-                while m.q >= m.n do
+                while count_kept(m) > 0 do
                     trim_front(m)
                 end
                 trim_unpinned(m)

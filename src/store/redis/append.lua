@@ -1,6 +1,7 @@
 #!lua
 -- use: arguments append_fast core time streams events room append_events
--- Appends to a call's stream. ARGV: node, limits, stream, fence, batch, whether it is the last, events.
+-- Appends to a call's stream. ARGV: node, limits, stream, fence, batch, whether it is the last, after which
+-- sequence, events.
 local kept = call('HMGET', root, 'b', 'W', 'x', 'm' .. ARGV[3])
 if not enter(kept[1], kept[2]) then
     return { 'not_found' }
@@ -15,7 +16,7 @@ if m.k or m.f ~= tonumber(ARGV[4]) then
     return { 'fenced' }
 end
 if batch <= (m.bt or 0) then
-    return done(m.e, m.q, m.o)
+    return done(m.e, m.lt or m.q, m.o)
 end
 if m.z then
     return { 'finished' }
@@ -24,11 +25,12 @@ if m.ow == '' then
     return { 'fenced' }
 end
 local is_finish = ARGV[6] == '1'
-local refused = append_events(id, m, is_finish, 7)
+local refused = append_events(id, m, is_finish, tonumber(ARGV[7]), 8)
 if refused then
     return { refused }
 end
 m.bt = batch
+m.lt = nil
 changed[id] = true
 if is_finish then
     for place, answered_at in ipairs(m.ra) do

@@ -34,8 +34,8 @@ local function weigh(m, first)
     return need, reserved, is_too_large, keys
 end
 
--- Nil and why not, or the number of events.
-local function append_events(id, m, is_finish, first)
+-- Nil, or why not. The events come after the higher of the stream's end and `after`.
+local function append_events(id, m, is_finish, after, first)
     local need, reserved, is_too_large, keys = weigh(m, first)
     if is_too_large then
         return 'too_large'
@@ -51,6 +51,7 @@ local function append_events(id, m, is_finish, first)
     m.c = m.c + need
     m.l = m.l + keys
     charge(need + keys - reserved)
+    raise_end(m, after)
     for _, event in ipairs(events) do
         m.q = m.q + 1
         m.o = m.o + #event.payload
@@ -72,7 +73,7 @@ local function append_events(id, m, is_finish, first)
         m.B = nil
         trim_unpinned(m)
     end
-    while m.q > m.n and (m.q - m.n + 1 > most_events or m.c > most_bytes) do
+    while count_kept(m) > 1 and (count_kept(m) > most_events or m.c > most_bytes) do
         trim_front(m)
     end
     wake(id, GROWTH)

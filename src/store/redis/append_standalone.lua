@@ -15,7 +15,7 @@ local writer = m.wr[owner]
 if writer and batch <= writer[1] then
     return done(m.e, writer[2], writer[3])
 end
-local refused = append_events(id, m, false, 6)
+local refused = append_events(id, m, false, 0, 6)
 if refused then
     return { refused }
 end

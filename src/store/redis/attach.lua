@@ -21,11 +21,11 @@ if is_unsure then
     return { 'who' }
 end
 
-local start, is_other_epoch = ask.sk and m.q or m.dd or 0, false
+local start, is_other_epoch, is_ahead = ask.sk and m.q or m.dd or 0, false, false
 if ask.fe then
     is_other_epoch = ask.fe ~= m.e
-    local is_ahead = not is_other_epoch and ask.fs > m.q
-    if not m.k and (is_other_epoch or is_ahead) then
+    is_ahead = not is_other_epoch and ask.fs > m.q
+    if not m.k and (is_other_epoch or is_ahead and (m.z or ask.fs - m.q > ask.we)) then
         return { 'bad_cursor' }
     end
     if not m.k and m.z and ask.fs >= m.q then
@@ -33,11 +33,7 @@ if ask.fe then
         done()
         return { 'finished' }
     end
-    if is_ahead then
-        -- The store has lost what the cursor has seen. What comes now must not have its names.
-        is_other_epoch = true
-        m.e = string.format('%.0f', time_us)
-    end
+    is_other_epoch = is_other_epoch or is_ahead and m.k
     start = is_other_epoch and 0 or ask.fs
 end
 
@@ -132,6 +128,16 @@ note_known(m, ask.o, ask.c, lives)
 
 local is_first = not waits and not known.w and not known.f
 if is_first then
+    if is_ahead then
+        -- The store has lost what the cursor has seen. What comes now must not have its names.
+        if m.k then
+            m.e = string.format('%.0f', time_us)
+        else
+            m.lt = m.lt or m.q
+            raise_end(m, ask.fs)
+        end
+        wake(id, GROWTH)
+    end
     known.f = start
     known.e = is_other_epoch and 1 or nil
     if ask.fe and not is_other_epoch then

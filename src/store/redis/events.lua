@@ -1,27 +1,69 @@
--- The stream's list, KEYS[4]: first what is pinned though retention has passed it by, then consecutive sequences.
+-- The stream's list, KEYS[4]: first what is pinned though retention has passed it by, then sequences that grow, mostly
+-- by one: `h` says how many are missing from `n` on.
 -- An entry: kind, sequence, payload bytes of the stream up to its end, when it came (ms), payload.
 local list = KEYS[4]
 local HEADER, HEADER_BYTES = '<BI6I6I6', 19
 
--- The place of a kept sequence in the list; nil if it is not kept.
-local function place_of(m, sequence)
-    local pinned = m.p or 0
-    if sequence >= m.n then
-        return sequence <= m.q and pinned + sequence - m.n or nil
+local function sequence_at(place)
+    local _, sequence = struct.unpack(HEADER, call('LINDEX', list, place))
+    return sequence
+end
+
+-- How many events there are behind the pinned ones.
+local function count_kept(m)
+    return m.q - m.n + 1 - (m.h or 0)
+end
+
+-- What was there up to that sequence is lost, or was never heard of.
+local function raise_end(m, sequence)
+    if sequence <= m.q then
+        return
     end
-    local low, high = 0, pinned
+    if count_kept(m) == 0 then
+        m.n = sequence + 1
+    else
+        m.h = (m.h or 0) + sequence - m.q
+    end
+    m.q = sequence
+end
+
+-- The first place from `low` on and before `high` that has that sequence or a later one; `high` if there is none.
+local function search(sequence, low, high)
     while low < high do
         local middle = math.floor((low + high) / 2)
-        local _, found = struct.unpack(HEADER, call('LINDEX', list, middle))
-        if found == sequence then
-            return middle
-        elseif found < sequence then
+        if sequence_at(middle) < sequence then
             low = middle + 1
         else
             high = middle
         end
     end
-    return nil
+    return low
+end
+
+-- Where in the list the events from that sequence on begin, which is `n` or later.
+local function place_from(m, sequence)
+    local pinned = m.p or 0
+    if not m.h then
+        return pinned + sequence - m.n
+    end
+    return search(sequence, pinned, pinned + count_kept(m))
+end
+
+-- The place of a kept sequence in the list; nil if it is not kept.
+local function place_of(m, sequence)
+    if sequence > m.q then
+        return nil
+    end
+    local pinned = m.p or 0
+    local place, behind = nil, pinned
+    if sequence < m.n then
+        place = search(sequence, 0, pinned)
+    elseif m.h then
+        place, behind = place_from(m, sequence), pinned + count_kept(m)
+    else
+        return place_from(m, sequence)
+    end
+    return place < behind and sequence_at(place) == sequence and place or nil
 end
 
 local function remove_at(place)
@@ -45,6 +87,7 @@ end
 
 local function trim_front(m)
     local pinned = m.p or 0
+    local is_last = count_kept(m) == 1
     local event = call('LINDEX', list, pinned)
     local kind, sequence = struct.unpack(HEADER, event)
     if is_pinned(m, kind, sequence) then
@@ -53,7 +96,16 @@ local function trim_front(m)
         remove_at(pinned)
         forget(m, kind, sequence, #event)
     end
-    m.n = m.n + 1
+    if is_last then
+        m.n = m.q + 1
+        m.h = nil
+    elseif m.h then
+        m.n = sequence_at(m.p or 0)
+        m.h = m.h - (m.n - sequence - 1)
+        m.h = m.h > 0 and m.h or nil
+    else
+        m.n = m.n + 1
+    end
 end
 
 -- What retention had passed by, and nothing keeps any more.
@@ -96,11 +148,7 @@ local function advance_mark(id, m, sent, delivered)
 end
 
 local function first_kept(m)
-    if m.p then
-        local _, sequence = struct.unpack(HEADER, call('LINDEX', list, 0))
-        return sequence
-    end
-    return m.n
+    return m.p and sequence_at(0) or m.n
 end
 
 -- The kept events after that sequence.
@@ -109,11 +157,7 @@ local function read_events(m, after, most, most_bytes)
     if most == 0 then
         return events
     end
-    local pinned = m.p or 0
-    local place = pinned + math.max(0, after - m.n + 1)
-    if after < m.n and pinned > 0 then
-        place = 0
-    end
+    local place = after >= m.n and place_from(m, after + 1) or 0
     local size = 0
     while #events < most do
         local chunk = call('LRANGE', list, place, place + math.min(most - #events, 256) - 1)

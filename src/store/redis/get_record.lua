@@ -7,4 +7,7 @@ if not raw or not ends or tonumber(ends) <= now then
     return { 'not_found' }
 end
 local record = cmsgpack.unpack(raw)
+if record[5] == 1 then
+    return { 'not_found' }
+end
 return { 'ok', record[1], record[3] }

@@ -2,7 +2,7 @@
 -- use: core time lives streams events room readers
 -- Makes a request stream. KEYS[4] is its list. ARGV: node, limits, leases, whether they are sure, stream, owner, what
 -- is opened, its reader.
-local kept = call('HMGET', root, 'b', 'W', 'x', 'a', 's', 'F', 'p')
+local kept = call('HMGET', root, 'b', 'W', 'x', 'a', 's', 'F', 'p', 'd')
 if not enter(kept[1], kept[2]) then
     return { 'not_found' }
 end
@@ -19,6 +19,9 @@ if kept[3] then
 end
 if kept[4] == id then
     return { 'conflict' }
+end
+if kept[8] and string.find(' ' .. kept[8], ' ' .. id .. ' ', 1, true) then
+    return { 'finished' }
 end
 local wanted = cmsgpack.unpack(ARGV[7])
 if wanted.u then

@@ -2,7 +2,7 @@
 do
     local kept = redis.call('HMGET', KEYS[1], 'x', 'm' .. ARGV[2])
     local m = kept[2] and cmsgpack.unpack(kept[2])
-    if m and not m.p and (ARGV[6] == '' or m.cu == ARGV[6]) then
+    if m and not (m.p or m.h) and (ARGV[6] == '' or m.cu == ARGV[6]) then
         local after, most, most_bytes = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
         local left = math.max(0, math.min(m.q - after, m.q - m.n + 1))
         if left <= 64 or most <= 64 then

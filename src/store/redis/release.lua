@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- use: core streams
--- Gives a call up. ARGV: node, stream, fence.
+-- Gives a call up. ARGV: node, stream, fence, whether it has run.
 local kept = call('HMGET', root, 'b', 'W', 'a')
 if not enter(kept[1], kept[2]) then
     return { 'not_found' }
@@ -26,5 +26,8 @@ local former = m.ow
 set_running(id, '')
 m.ow = ''
 m.rf = fence
+if ARGV[4] == '0' and m.at > 1 then
+    m.at = m.at - 1
+end
 changed[id] = true
 return done(former)

@@ -167,7 +167,8 @@ local function forget_label(label, id)
     end
 end
 
--- Its list is of a key that this script need not have: it is noted, and a script that has the key removes it.
+-- Its list is of a key that this script need not have: it is noted, and a script that has the key removes it. An open of it may come late: those that were dropped last are remembered.
+local MOST_DROPPED = 16
 local function drop_stream(id, most_keys)
     local m = meta(id)
     wake(id, ALL)
@@ -193,6 +194,11 @@ local function drop_stream(id, most_keys)
     end
     metas[id] = false
     changed[id] = nil
+    local dropped = (call('HGET', root, 'd') or '') .. id .. ' '
+    if select(2, string.gsub(dropped, ' ', '')) > MOST_DROPPED then
+        dropped = string.match(dropped, ' (.*)')
+    end
+    call('HSET', root, 'd', dropped)
     call('HSET', root, 'G', (call('HGET', root, 'G') or '') .. id .. ' ')
     count_stream(-1)
 end
