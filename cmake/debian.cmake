@@ -29,6 +29,9 @@ set(boost_json libboost-json${Boost_VERSION_MAJOR}.${Boost_VERSION_MINOR}-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libbelay-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "${boost}, ${boost_json}, libfmt-dev (>= 9), prometheus-cpp-dev")
+if(BELAY_REDIS)
+  string(APPEND CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS ", libhiredis-dev, libssl-dev")
+endif()
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "belay, clang-tools-19")
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "C++ library for MCP servers that never drop a call
 Headers and a static library to write servers of the Model Context Protocol.

@@ -13,14 +13,18 @@ from pathlib import Path
 
 # Two rooms have a part with a door of its own:
 #   io           base/io_loop.hpp: the loop that brings Asio
+#   store_redis  store/redis_*: the backend that other machines have too; the one part of store with Asio
 #   store_types  store/types.hpp: the store's words without its ports
 #   store_ports  types and store/ports.hpp, but no backend
-PARTS = {"io": "base", "store_types": "store", "store_ports": "store"}
+PARTS = {"io": "base", "store_types": "store", "store_ports": "store", "store_redis": "store"}
 PART_OF_FILE = {
     "base/io_loop.hpp": "io",
     "store/types.hpp": "store_types",
     "store/ports.hpp": "store_ports",
 }
+PART_OF_PREFIX = {"store/redis_": "store_redis"}
+# What a part may use beside what its room may.
+PART_DOORS = {"store_redis": ["io"]}
 # A part that is implied by another.
 IMPLIED = {"store": {"store_ports", "store_types"}, "store_ports": {"store_types"}}
 
@@ -81,21 +85,29 @@ PUBLIC = {
 # Libraries with walls of their own: only rooms with a door to `io` see Asio, and only tests see the HTTP library.
 IO_FILES = {"src/base/io_loop.hpp", "src/base/io_loop.cpp", "src/base/asio_impl.cpp"}
 LIBRARIES = {
-    "boost/asio": lambda room, file: may_use(room, "io") or file in IO_FILES,
+    "boost/asio": lambda room, file: may_use(part_of(file, room), "io") or file in IO_FILES,
     "boost/beast": lambda room, file: False,
     "boost/json/parse": lambda room, file: room == "json",  # its doubles are not exact: json/parse.hpp
     "prometheus/": lambda room, file: room == "observe",
+    "hiredis/": lambda room, file: part_of(file, room) == "store_redis",
+    "openssl/": lambda room, file: part_of(file, room) == "store_redis",
     "CLI/": lambda room, file: room == "app",
     "toml++/": lambda room, file: room == "app",
 }
 
 
+def part_of(relative, room):
+    """The part of the room that a file of src/ belongs to, or the room."""
+    inside = relative.removeprefix("src/")
+    return next((part for prefix, part in PART_OF_PREFIX.items() if inside.startswith(prefix)), room)
+
+
 def doors(room):
-    """What the table lets a room use, parts included."""
-    uses = ROOMS[room][1]
+    """What the table lets a room or a part use, parts included."""
+    uses = ROOMS[PARTS.get(room, room)][1]
     if uses is None:
         uses = [each for each in ROOMS if each != room] + ["io"]
-    found = set(uses)
+    found = set(uses) | set(PART_DOORS.get(room, []))
     for each in uses:
         found |= IMPLIED.get(each, set())
     return found
@@ -116,6 +128,9 @@ def markdown():
         if not (root / "src" / room).is_dir():
             continue
         text = "everything" if uses is None else ", ".join(described(each) for each in uses if exists(each))
+        for prefix, part in PART_OF_PREFIX.items():
+            if PARTS[part] == room and uses is not None:
+                text += f"; `{prefix.split('/')[1]}*` also {', '.join(described(each) for each in PART_DOORS[part])}"
         lines.append(f"| {room} | {what} | {text} |")
     return "\n".join(lines)
 
@@ -155,18 +170,19 @@ def check():
                 continue  # a part of itself
             # Linking store is how its ports are linked; which of its headers may be seen is checked below.
             wanted = "store_ports" if each == "store" else each
-            if not may_use(room, wanted):
+            if not may_use(name, wanted):
                 problems.append(f"src/CMakeLists.txt: belay_room({name}) uses {each}; the table does not let it")
 
     def check_use(where, room, target, header):
         if PARTS.get(target, target) == room:
             return
-        if not may_use(room, target):
-            problems.append(f"{where}: {room} must not use {described(target)} ({header})")
+        part = part_of(where, room)
+        if not may_use(part, target):
+            problems.append(f"{where}: {part} must not use {described(target)} ({header})")
             return
-        linked = set(links.get(room, [])) | ({"store_types", "store_ports"} if "store" in links.get(room, []) else set())
+        linked = set(links.get(part, [])) | ({"store_types", "store_ports"} if "store" in links.get(part, []) else set())
         if target not in linked:
-            problems.append(f"{where}: {room} uses {header}, but its belay_room() line does not say {target}")
+            problems.append(f"{where}: {part} uses {header}, but its belay_room() line does not say {target}")
 
     files = sorted((root / "src").rglob("*.[ch]pp")) + sorted((root / "include" / "belay").rglob("*.hpp"))
     for file in files:

@@ -155,7 +155,9 @@ void io_loop::run()
 {
     auto const work = boost::asio::make_work_guard(context_);
     handler_scope::of_this_thread = &handler_;
+    of_this_thread = this;
     context_.run();
+    of_this_thread = nullptr;
     handler_scope::of_this_thread = nullptr;
 }
 

@@ -36,6 +36,8 @@ public:
     [[nodiscard]] virtual base::duration slack() const { return base::duration::zero(); }
     /// Lets the store work for a moment. False once there is nothing that is worth waiting for.
     virtual bool work() { return false; }
+    /// Lets the store do all that it was told to do, what nobody waits for included.
+    virtual void settle() {}
 };
 
 struct store_factory {
@@ -384,6 +386,7 @@ protected:
     {
         advance(time);
         store().sweep();
+        tested_->settle();
     }
 
     /// Counts the wakes of a watch, which may come on any thread.

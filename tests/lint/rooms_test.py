@@ -11,6 +11,7 @@ LINES = """
 belay_room(base SOURCES base/clock.cpp)
 belay_room(io ASIO USES base SOURCES base/io_loop.cpp)
 belay_room(store USES store_types base SOURCES store/memory_store.cpp)
+belay_room(store_redis ASIO USES store base io SOURCES store/redis_link.cpp)
 belay_room(engine USES store_types base SOURCES engine/follower.cpp)
 belay_room(runtime USES engine store base SOURCES runtime/node.cpp)
 belay_room(http ASIO USES io base SOURCES http/server.cpp)
@@ -30,6 +31,11 @@ CASES = [
     ("Asio", "src/http/server.cpp", "#include <boost/asio/post.hpp>", None),
     ("a parser that rounds", "src/runtime/node.cpp", "#include <boost/json/parse.hpp>", "must not know boost/json/parse"),
     ("the loop with Asio", "src/runtime/node.cpp", '#include "base/io_loop.hpp"', "the loop with Asio"),
+    ("a part with a door of its own", "src/store/redis_link.cpp", '#include "base/io_loop.hpp"', None),
+    ("a part with a library of its own", "src/store/redis_link.cpp", "#include <hiredis/hiredis.h>", None),
+    ("a part's door, for the rest of its room", "src/store/memory_store.cpp", '#include "base/io_loop.hpp"', "with Asio"),
+    ("a part's library, elsewhere", "src/http/server.cpp", "#include <hiredis/hiredis.h>", "must not know hiredis"),
+    ("a part that is a backend", "src/runtime/node.cpp", '#include "store/redis_store.hpp"', "must not use store"),
     ("a short path", "src/engine/follower.cpp", '#include "follower.hpp"', "from the src/ root"),
     ("a public header", "src/engine/follower.cpp", "#include <belay/error.hpp>", None),
     ("a public header without door", "src/engine/follower.cpp", "#include <belay/server.hpp>", "must not use server"),

@@ -1,0 +1,1 @@
+local last_argument = #ARGV
