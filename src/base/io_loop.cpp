@@ -1,5 +1,6 @@
 #include "base/io_loop.hpp"
 
+#include "base/current_loop.hpp"
 #include "base/mutex.hpp"
 
 #include <boost/asio/executor_work_guard.hpp>
@@ -155,9 +156,9 @@ void io_loop::run()
 {
     auto const work = boost::asio::make_work_guard(context_);
     handler_scope::of_this_thread = &handler_;
-    of_this_thread = this;
+    current_loop = this;
     context_.run();
-    of_this_thread = nullptr;
+    current_loop = nullptr;
     handler_scope::of_this_thread = nullptr;
 }
 

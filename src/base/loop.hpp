@@ -24,9 +24,6 @@ public:
     [[nodiscard]] time_point now() const noexcept { return wheel_.now(); }
     [[nodiscard]] time_point recent() const noexcept { return wheel_.recent(); }
 
-    /// The loop that this thread runs, if it does: where the completion of something that it starts belongs.
-    static inline thread_local loop* of_this_thread = nullptr;
-
     /// What it has started last, for whoever watches it.
     [[nodiscard]] last_handler const& handler() const noexcept { return handler_; }
 

@@ -1,6 +1,8 @@
 // What a redis_store is made of. Private to its source files.
 #pragma once
 
+#include "base/current_loop.hpp"
+#include "base/loop.hpp"
 #include "base/mutex.hpp"
 #include "store/redis_codec.hpp"
 #include "store/redis_link.hpp"
@@ -402,7 +404,7 @@ constexpr std::size_t event_overhead = 64; // as in streams.lua
 template<class F>
 void redis_core::run(F&& function)
 {
-    auto* const here = base::loop::of_this_thread;
+    auto* const here = base::current_loop;
     for (auto const& lane : lanes_)
         if (&lane->loop() == here) {
             if (lane->is_open())

@@ -1,5 +1,6 @@
 // What becomes of the store's work when Redis fails, and what nodes hear of each other. On a real Redis of each test's
 // own.
+#include "base/current_loop.hpp"
 #include "contract/redis_fixture.hpp"
 #include "store/redis_check.hpp"
 #include "store/redis_slot.hpp"
@@ -774,9 +775,9 @@ TEST(RedisNodes, CompleteOnTheLoopThatAsked)
                 record.key = {"alice", {i, static_cast<std::uint64_t>(n)}};
                 record.standalone = 9000;
                 store->create(record, [&, i, key = record.key](result<record_ptr> const& made) {
-                    right[i] += made.has_value() && base::loop::of_this_thread == &loops[i];
+                    right[i] += made.has_value() && base::current_loop == &loops[i];
                     store->load(key, [&, i](result<record_ptr> const& loaded) {
-                        right[i] += loaded.has_value() && base::loop::of_this_thread == &loops[i];
+                        right[i] += loaded.has_value() && base::current_loop == &loops[i];
                         ++done[i];
                     });
                 });
