@@ -12,12 +12,6 @@ namespace {
 constexpr std::size_t most_dead = 1000; // owners that one look for lapsed calls goes through
 constexpr base::duration dead_memory = std::chrono::hours(24);
 
-std::string milliseconds(base::duration time)
-{
-    return std::to_string(
-        std::min<std::int64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(time).count(), 1'000'000'000'000));
-}
-
 /// A member of an owner's index: "tag/stream".
 struct place {
     std::string tag;

@@ -27,6 +27,10 @@ struct redis_tls {
 /// Throws std::runtime_error with a sentence if a file cannot be used.
 [[nodiscard]] std::shared_ptr<boost::asio::ssl::context> make_redis_tls(redis_tls const& tls);
 
+/// Between two attempts to connect: from one to the other, twice as long each time.
+constexpr base::duration shortest_redis_delay = std::chrono::milliseconds(50);
+constexpr base::duration longest_redis_delay = std::chrono::seconds(1);
+
 /// A command in the protocol's form.
 [[nodiscard]] std::string redis_bytes(std::span<std::string const> words);
 

@@ -4,13 +4,6 @@
 
 namespace belay::store {
 
-namespace {
-
-constexpr base::duration first_delay = std::chrono::milliseconds(50);
-constexpr base::duration longest_delay = std::chrono::seconds(1);
-
-}
-
 redis_link::redis_link(base::io_loop& loop, settings settings, events& told, statistics& counts)
     : loop_(loop), settings_(std::move(settings)), told_(&told), counts_(counts), queue_(settings_.most_bytes),
       again_(
@@ -21,7 +14,7 @@ redis_link::redis_link(base::io_loop& loop, settings settings, events& told, sta
               else
                   look_for_master();
           }),
-      check_(loop.timers(), [this] { check_times(); }), delay_(first_delay)
+      check_(loop.timers(), [this] { check_times(); }), delay_(shortest_redis_delay)
 {
 }
 
@@ -116,7 +109,7 @@ bool redis_link::on_ready(std::vector<redis_reply> const& greeted)
 {
     if (settings_.role && reply_view(greeted[*settings_.role].get())[0].text() != "master")
         return false;
-    delay_ = first_delay;
+    delay_ = shortest_redis_delay;
     former_client_ = std::exchange(client_, {});
     if (settings_.client_id) {
         client_ = std::to_string(reply_view(greeted[*settings_.client_id].get()).integer());
@@ -177,7 +170,7 @@ void redis_link::on_reply(redis_reply reply)
     case redis_verdict::other_master: drop_connection("it is no master"); break;
     default:
         again_.after(delay_);
-        delay_ = std::min(delay_ * 2, longest_delay);
+        delay_ = std::min(delay_ * 2, longest_redis_delay);
         break;
     }
 }
@@ -209,7 +202,7 @@ void redis_link::on_lost(std::string const& why)
     if (is_closed_)
         return;
     again_.after(delay_);
-    delay_ = std::min(delay_ * 2, longest_delay);
+    delay_ = std::min(delay_ * 2, longest_redis_delay);
     want_check();
 }
 

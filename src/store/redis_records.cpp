@@ -22,13 +22,11 @@ void redis_store::put_record(
                 done = std::move(done)](redis_lane& on) mutable {
         auto const others = core->other_bytes_than_records();
         auto const room = core->limits.bytes_total - std::min(core->limits.bytes_total, others);
-        auto const time = std::min<std::int64_t>(
-            std::chrono::duration_cast<std::chrono::milliseconds>(lifetime).count(), 1'000'000'000'000);
         words args{
             std::move(name),
             std::to_string(seen),
             std::move(value),
-            std::to_string(time),
+            milliseconds(lifetime),
             std::to_string(core->limits.small_records),
             std::to_string(room)};
         on.eval(

@@ -10,11 +10,6 @@ namespace {
 constexpr std::size_t collects_from = 8; // streams whose lists are garbage
 constexpr int most_tries = 8;
 
-std::string milliseconds(base::duration time)
-{
-    return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
-}
-
 std::size_t charge_of(session_record const& record) noexcept
 {
     return session_overhead + record.key.principal.size() + record.version.size() + record.client_info.size()

@@ -12,6 +12,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
 
+#include <algorithm>
 #include <map>
 
 namespace belay::store {
@@ -386,6 +387,14 @@ private:
 /// As readers are called in a stream's meta.
 [[nodiscard]] std::string name_of_reader(reader_id const& reader);
 constexpr std::size_t header_size = 7; // status, bytes, more bytes, streams, more streams, hints, version
+
+/// As scripts take a duration; those that never end are long enough.
+[[nodiscard]] inline std::string milliseconds(base::duration time)
+{
+    constexpr std::int64_t longest = 1'000'000'000'000;
+    return std::to_string(
+        std::min<std::int64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(time).count(), longest));
+}
 
 constexpr std::uint8_t bits(event_store::interest interest) noexcept
 {

@@ -9,9 +9,6 @@ namespace belay::store {
 
 namespace {
 
-constexpr base::duration first_delay = std::chrono::milliseconds(50);
-constexpr base::duration longest_delay = std::chrono::seconds(1);
-
 std::string_view next_word(std::string_view& rest) noexcept
 {
     auto const end = std::min(rest.find(' '), rest.size());
@@ -21,7 +18,7 @@ std::string_view next_word(std::string_view& rest) noexcept
 }
 
 template<class Number>
-Number number_of(std::string_view text) noexcept
+Number number_in(std::string_view text) noexcept
 {
     Number number = 0;
     std::from_chars(text.data(), text.data() + text.size(), number);
@@ -116,7 +113,7 @@ void redis_core::hear_message(std::string_view text)
 {
     hint_count.fetch_add(1, std::memory_order_relaxed);
     auto const tag = next_word(text);
-    auto const version = number_of<std::uint64_t>(next_word(text));
+    auto const version = number_in<std::uint64_t>(next_word(text));
     hear(tag, version, text, false);
 }
 
@@ -143,7 +140,7 @@ void redis_core::hear(std::string_view tag, std::uint64_t version, std::string_v
                 auto const word = next_word(told);
                 auto const colon = word.rfind(':');
                 auto const stream = word.substr(0, colon);
-                auto const what = number_of<std::uint8_t>(word.substr(colon + 1));
+                auto const what = number_in<std::uint8_t>(word.substr(colon + 1));
                 for (auto const& each : of.watchers)
                     if (stream == "*" ? !each->stream.empty()
                                       : stream == (each->stream.empty() ? std::string_view("s") : each->stream))
@@ -238,7 +235,7 @@ std::unique_ptr<watch_handle> redis_store::listen(std::function<void(std::string
 
 redis_ear::redis_ear(redis_core& core, base::io_loop& loop)
     : core_(core), loop_(loop), again_(loop.timers(), [this] { connect(); }),
-      check_(loop.timers(), [this] { check(); }), delay_(first_delay)
+      check_(loop.timers(), [this] { check(); }), delay_(shortest_redis_delay)
 {
 }
 
@@ -298,7 +295,7 @@ void redis_ear::on_reply(redis_reply reply)
     heard_ = loop_.recent();
     reply_view const view(reply.get());
     if (view[0].text() == "subscribe" && ++subscribed_ == 2) {
-        delay_ = first_delay;
+        delay_ = shortest_redis_delay;
         core_.recheck(true); // whatever was said before was not heard
     } else if (view[0].text() == "message") {
         auto text = view[2].text();
@@ -333,7 +330,7 @@ void redis_ear::on_lost(std::string const&)
     check_.cancel();
     connection_.reset();
     again_.after(delay_);
-    delay_ = std::min(delay_ * 2, longest_delay);
+    delay_ = std::min(delay_ * 2, longest_redis_delay);
 }
 
 }
