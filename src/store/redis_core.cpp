@@ -380,12 +380,13 @@ redis_core::redis_core(store::limits given, redis_options options, std::span<bas
       scripts(set.time_ahead ? redis_scripts::time::moved : redis_scripts::time::own),
       node(set.node.empty() ? random_name() : set.node), tls(set.place.uses_tls ? make_redis_tls(set.tls) : nullptr),
       ear_(*this, *loops.front()), pulse_(loops.front()->timers(), [this] { pulse(); }),
-      silence_(loops.front()->timers(), [this] { note_reach(false); }), recheck_(
-                                                                            loops.front()->timers(),
-                                                                            [this] {
-                                                                                recheck(false);
-                                                                                recheck_.after(set.recheck);
-                                                                            }),
+      recheck_(
+          loops.front()->timers(),
+          [this] {
+              recheck(false);
+              recheck_.after(set.recheck);
+          }),
+      silence_(loops.front()->timers(), [this] { note_reach(false); }),
       // Greater than those of a process of the same name before this one.
       watch_number_(static_cast<std::uint64_t>(
           std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())

@@ -337,8 +337,8 @@ private:
     std::vector<std::shared_ptr<redis_lane>> lanes_;
     redis_ear ear_;
     base::timer pulse_;
-    base::timer silence_; // since a pulse that has no answer, or since there is no link
     base::timer recheck_;
+    base::timer silence_; // since a pulse that has no answer, or since there is no link
     std::atomic<std::uint64_t> watch_number_;
 
     mutable base::mutex use_mutex_;
