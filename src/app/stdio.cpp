@@ -78,6 +78,10 @@ int serve_stdio(server const& server, settings const& settings)
         loop.post([&] { whole->start(loop); });
         lines->start();
         loop.run();
+        // A client that does not read may have kept the session from its end.
+        lines->let_go();
+        loop.context().restart();
+        loop.context().poll();
     }
     lines.reset();
     ::close(messages);

@@ -97,6 +97,12 @@ void message_pipe::drained()
         each->drained();
 }
 
+void message_pipe::let_go()
+{
+    for (auto const& each : std::exchange(waiting_, {}))
+        each->peer_gone();
+}
+
 void message_pipe::receive(std::string_view line)
 {
     if (is_closed_ || line.find_first_not_of(" \t\r") == std::string_view::npos)

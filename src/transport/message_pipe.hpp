@@ -45,6 +45,8 @@ public:
     void drained();
     /// The client has said all. Ends its session: what still runs gets its final answer.
     void close(std::move_only_function<void()> done);
+    /// Nobody reads any more: what waits for room waits for nothing.
+    void let_go();
 
 private:
     class sink;

@@ -2,7 +2,9 @@
 
 #include "base/mutex.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <condition_variable>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -18,6 +20,8 @@ namespace {
 constexpr std::size_t write_ahead = 256 * 1024;
 // Lines that are read and not yet looked at.
 constexpr std::size_t read_ahead = 64;
+// At the end, so long without taking anything a client may let us wait.
+constexpr int last_wait_ms = 2000;
 
 }
 
@@ -130,12 +134,13 @@ private:
     std::thread thread_;
 };
 
-/// Blocking writes on a thread, so that a client that does not read holds up nobody but its own calls.
+/// Writes on a thread, so that a client that does not read holds up nobody but its own calls, and the end only for a
+/// moment.
 class stdio::line_writer final : public line_output {
 public:
     line_writer(int descriptor, throttle& throttle, std::function<void()> on_drained, std::function<void()> on_broken)
         : descriptor_(descriptor), throttle_(throttle), on_drained_(std::move(on_drained)),
-          on_broken_(std::move(on_broken)), thread_([this] { run(); })
+          on_broken_(std::move(on_broken)), ending_(eventfd(0, EFD_CLOEXEC)), thread_([this] { run(); })
     {
     }
     ~line_writer() override
@@ -145,7 +150,10 @@ public:
             is_ending_ = true;
         }
         wake_.notify_one();
-        thread_.join(); // writes what there is
+        std::uint64_t const one = 1;
+        (void)!::write(ending_, &one, sizeof one);
+        thread_.join(); // writes what there is, if it is taken
+        ::close(ending_);
     }
 
     bool write(std::string_view message) override
@@ -179,17 +187,41 @@ private:
                 tells = std::exchange(is_waited_for_, false);
                 throttle_.set_full(false);
             }
-            for (std::string_view rest = bytes; !rest.empty() && !is_broken_;) {
-                auto const put = ::write(descriptor_, rest.data(), rest.size());
-                if (put > 0) {
-                    rest.remove_prefix(static_cast<std::size_t>(put));
-                } else if (errno != EINTR) {
-                    is_broken_ = true; // nobody reads any more
-                    on_broken_();
-                }
-            }
+            write_out(bytes);
             if (tells)
                 on_drained_();
+        }
+    }
+
+    void write_out(std::string_view rest)
+    {
+        while (!rest.empty() && !is_broken_) {
+            if (!wait_for_reader()) {
+                is_broken_ = true;
+                return;
+            }
+            // What is written when there is room, and is no more than this, does not wait.
+            auto const put = ::write(descriptor_, rest.data(), std::min<std::size_t>(rest.size(), PIPE_BUF));
+            if (put > 0) {
+                rest.remove_prefix(static_cast<std::size_t>(put));
+            } else if (errno != EINTR && errno != EAGAIN) {
+                is_broken_ = true; // nobody reads any more
+                on_broken_();
+            }
+        }
+    }
+
+    /// False: it is the end, and nobody reads.
+    bool wait_for_reader()
+    {
+        for (;;) {
+            pollfd waits[] = {{descriptor_, POLLOUT, 0}, {ending_, POLLIN, 0}};
+            auto const got = is_last_ ? ::poll(waits, 1, last_wait_ms) : ::poll(waits, 2, -1);
+            if (got < 0 && errno == EINTR)
+                continue;
+            if (got <= 0 || waits[0].revents)
+                return got != 0;
+            is_last_ = true;
         }
     }
 
@@ -202,7 +234,9 @@ private:
     std::string next_ BELAY_GUARDED_BY(mutex_);
     bool is_waited_for_ BELAY_GUARDED_BY(mutex_) = false;
     bool is_ending_ BELAY_GUARDED_BY(mutex_) = false;
-    bool is_broken_ = false; // the thread's own
+    int ending_;
+    bool is_broken_ = false; // the thread's own, as is the next
+    bool is_last_ = false;
     std::thread thread_;
 };
 
@@ -238,6 +272,11 @@ void stdio::start()
 void stdio::close(std::move_only_function<void()> done)
 {
     pipe_->close(std::move(done));
+}
+
+void stdio::let_go()
+{
+    pipe_->let_go();
 }
 
 }

@@ -28,7 +28,7 @@ public:
     stdio(
         runtime::node& node, runtime::service& service, base::loop& loop, int input, int output,
         stdio_settings settings, ends ends);
-    /// When the loop no longer runs. Writes what there is.
+    /// When the loop no longer runs. Writes what there is, as long as the client takes it.
     ~stdio();
     stdio(stdio const&) = delete;
     stdio& operator=(stdio const&) = delete;
@@ -37,6 +37,8 @@ public:
     void start();
     /// Ends the client's session: what still runs gets its final answer. On the loop.
     void close(std::move_only_function<void()> done);
+    /// What is not written by now never will be. On the loop, or when it no longer runs.
+    void let_go();
 
 private:
     class throttle;

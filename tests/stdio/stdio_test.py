@@ -212,6 +212,16 @@ class Stdio(unittest.TestCase):
                 self.assertEqual(server.process.wait(LIMIT), 0)
                 server.process.communicate()
 
+    def test_a_signal_ends_it_also_while_its_client_does_not_read(self):
+        server = self.start()
+        server.initialize()
+        server.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                     "params": call("burst", {"count": 5000, "bytes": 1000})})
+        server.send_until_held_back({"jsonrpc": "2.0", "id": 2, "method": "ping"})
+        server.process.send_signal(signal.SIGTERM)
+        self.assertEqual(server.process.wait(LIMIT), 0)
+        server.process.communicate()
+
     def test_a_client_that_does_not_read_is_not_read_either(self):
         server = self.start()
         server.initialize()
