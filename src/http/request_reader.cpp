@@ -420,8 +420,15 @@ std::size_t request_reader::feed_chunked(std::string_view bytes)
                 chunk_step_ = step::last_lf;
             } else {
                 good = is_visible(c) && c != ':' && overhead_allowed();
-                chunk_step_ = step::trailer;
+                chunk_step_ = step::trailer_name;
             }
+            ++i;
+            break;
+        case step::trailer_name:
+            if (c == ':')
+                chunk_step_ = step::trailer;
+            else
+                good = is_visible(c) && overhead_allowed();
             ++i;
             break;
         case step::trailer:

@@ -81,6 +81,7 @@ private:
         data_cr,
         data_lf,
         trailer_start,
+        trailer_name,
         trailer,
         trailer_lf,
         last_lf,

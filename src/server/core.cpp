@@ -59,6 +59,27 @@ json::value const* given_key(protocol::message const& message)
     return message.meta ? message.meta->if_contains(protocol::meta::idempotency_key) : nullptr;
 }
 
+/// The same for all texts of one value: the order of an object's members says nothing.
+json::value in_order(json::value const& value)
+{
+    if (auto const* const array = value.if_array()) {
+        json::array made;
+        for (auto const& each : *array)
+            made.push_back(in_order(each));
+        return made;
+    }
+    auto const* const object = value.if_object();
+    if (!object)
+        return value;
+    std::map<std::string_view, json::value const*> members;
+    for (auto const& each : *object)
+        members.emplace(each.key(), &each.value());
+    json::object made;
+    for (auto const& [name, each] : members)
+        made.emplace(name, in_order(*each));
+    return made;
+}
+
 /// The call's idempotency key, if its caller gave one.
 std::expected<std::optional<store::once_key>, std::string>
 read_once(protocol::message const& message, json::object const& arguments)
@@ -71,7 +92,8 @@ read_once(protocol::message const& message, json::object const& arguments)
         return std::unexpected(
             std::string(protocol::meta::idempotency_key) + " must be a string of 1 to " + std::to_string(max_key_bytes)
             + " bytes");
-    auto const called = json_text::to_json(*message.params->if_contains("name")) + json_text::to_json(arguments);
+    auto const called
+        = json_text::to_json(*message.params->if_contains("name")) + json_text::to_json(in_order(arguments));
     return store::once_key{std::string(view(*text)), base::fingerprint(called)};
 }
 

@@ -38,6 +38,11 @@ bool is_about_key(std::error_code why) noexcept
     return why == errc::key_spent || why == errc::key_mismatch;
 }
 
+protocol::rpc_error batched_key_error()
+{
+    return {code::invalid_params, "A call with an idempotency key cannot be part of a batch", {}};
+}
+
 protocol::rpc_error begin_error(std::error_code why)
 {
     if (why == errc::key_spent)

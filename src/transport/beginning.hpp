@@ -34,6 +34,9 @@ void run(runtime::node& node, runtime::start_call& start, runtime::begun_call co
 /// Whether it is the fault of the call's idempotency key: its caller is answered, and nothing is refused.
 [[nodiscard]] bool is_about_key(std::error_code why) noexcept;
 
+/// The answer to a call with a key in a batch, which is not made.
+[[nodiscard]] protocol::rpc_error batched_key_error();
+
 /// The answer to a call that could not be begun.
 [[nodiscard]] protocol::rpc_error begin_error(std::error_code why);
 

@@ -23,12 +23,6 @@ bool is_json(std::optional<std::string_view> type) noexcept
     return type && http::equals_ignoring_case(http::trimmed(type->substr(0, type->find(';'))), json_type);
 }
 
-std::string refuse_key(std::string_view id)
-{
-    return protocol::error_response(
-        id, {code::invalid_params, "A call with an idempotency key cannot be part of a batch", {}});
-}
-
 /// Collects the answers of a batch, in the order of its requests.
 class batch_answers {
 public:
@@ -326,7 +320,7 @@ void hold_batch(
         auto const answer = [answers, i](std::string response) { answers->put(i, std::move(response)); };
         runtime::perform(std::move(outcome), answer, [&](runtime::start_call start, auto const&) {
             if (start.once)
-                return answer(refuse_key(message.id));
+                return answer(protocol::error_response(message.id, batched_key_error()));
             auto const call = context.node.calls().begin_held(
                 context.session, loop,
                 request_for(message.id, context.revision, start, {who, principal_in(context.session), trace}), answer);
@@ -349,7 +343,7 @@ void run_batch(
             = [batch, line, id = message.id](std::string response) { batch->answer(line, id, std::move(response)); };
         runtime::perform(std::move(outcome), answer, [&](runtime::start_call start, auto const&) {
             if (start.once)
-                return answer(refuse_key(message.id));
+                return answer(protocol::error_response(message.id, batched_key_error()));
             start.run(context.node.calls().begin_member(batch, line, message.id, start.traits));
         });
     }

@@ -217,6 +217,8 @@ void message_pipe::request(std::shared_ptr<parsed_line> const& line, protocol::m
     runtime::perform(
         std::move(outcome), [self = shared_from_this(), line](std::string const& response) { self->write(response); },
         [&](runtime::start_call start, auto const&) {
+            if (start.once && line->value.is_array())
+                return write(protocol::error_response(message.id, batched_key_error()));
             call_origin origin{runtime::caller::pipe, settings_.principal, std::move(trace), line->bytes};
             run_call(request_for(message.id, revision, start, std::move(origin)), std::move(start));
         });

@@ -108,6 +108,20 @@ TEST_F(Idempotency, QuickToolsAreMadeOnceToo)
     EXPECT_EQ(quick_runs_, 1);
 }
 
+TEST_F(Idempotency, TheOrderOfMembersSaysNothing)
+{
+    server_.tool("pair", [this](json::object const&) { return fmt::format("pair {}", ++quick_runs_); });
+    start();
+    auto const session = open_session();
+    std::string const meta = R"({"belay/idempotencyKey":"k"})";
+    auto const outcome = [&](std::string_view id, std::string_view arguments) {
+        auto stream = open_post(session, tool_call(id, "pair", arguments, meta));
+        return read_to_end(stream).response();
+    };
+    EXPECT_EQ(answer_text(outcome("1", R"({"a":1,"b":[{"c":2,"d":3}]})")), "pair 1");
+    EXPECT_EQ(answer_text(outcome("2", R"({"b":[{"d":3,"c":2}],"a":1})")), "pair 1");
+}
+
 TEST_F(Idempotency, CancellingTheRepetitionCancelsTheWork)
 {
     start();

@@ -120,6 +120,14 @@ TEST(RequestReader, ReadsAChunkedBodyWithExtensionsAndTrailers)
     EXPECT_EQ(got.taken, first.size());
 }
 
+TEST(RequestReader, RefusesTrailersThatAreNoFields)
+{
+    std::string const body = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n";
+    for (std::string_view const line : {"X y", "X : y", "POST /mcp HTTP/1.1", ": y", " X: y", "X"})
+        EXPECT_EQ(status_of(body + std::string(line) + "\r\n\r\n"), 400u) << line;
+    EXPECT_EQ(read_request(body + "X:\r\n\r\n").where, state::complete);
+}
+
 TEST(RequestReader, ReadsALongBody)
 {
     std::string const body(300'000, 'x');
