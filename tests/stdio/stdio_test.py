@@ -222,6 +222,16 @@ class Stdio(unittest.TestCase):
         self.assertEqual(server.process.wait(LIMIT), 0)
         server.process.communicate()
 
+    def test_a_call_with_a_key_is_not_made_in_a_batch(self):
+        server = self.start()
+        server.initialize("2025-03-26")
+        key = {"_meta": {"belay/idempotencyKey": "k"}}
+        server.send([{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call("echo", {"message": "a"}) | key}])
+        self.assertEqual(server.receive()["error"]["code"], -32602)
+        # Nor is the key spent.
+        server.send({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call("echo", {"message": "b"}) | key})
+        self.assertIn("result", server.receive())
+
     def test_a_client_that_does_not_read_is_not_read_either(self):
         server = self.start()
         server.initialize()
